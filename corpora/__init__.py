@@ -1,0 +1,34 @@
+"""What there is to find: documents, tasks and retrieval. Knows nothing of gymnasium or torch."""
+
+from .documents import Corpus, Document
+from .errors import (
+    BackendError,
+    ConfigurationError,
+    CorpusError,
+    MissingExtraError,
+    ScoringError,
+    SeekgymError,
+)
+from .retrieval import BM25Retriever, Hit, Retriever
+from .shipped import load_corpus, load_tasks, shipped_names
+from .tasks import ProofStep, Task, TaskSet
+
+__all__ = [
+    "BM25Retriever",
+    "BackendError",
+    "ConfigurationError",
+    "Corpus",
+    "CorpusError",
+    "Document",
+    "Hit",
+    "MissingExtraError",
+    "ProofStep",
+    "Retriever",
+    "ScoringError",
+    "SeekgymError",
+    "Task",
+    "TaskSet",
+    "load_corpus",
+    "load_tasks",
+    "shipped_names",
+]

@@ -1,0 +1,60 @@
+"""Every exception that seekgym raises on purpose.
+
+The tree::
+
+    SeekgymError
+    ├── CorpusError (also ValueError)         data that cannot be used: names file, line and field
+    ├── ConfigurationError (also ValueError)  an argument that cannot be used: names it and the way out
+    ├── ScoringError (also ValueError)        a score that cannot be computed
+    ├── BackendError (also RuntimeError)      a retriever, server or fence failed; not the agent's fault
+    └── MissingExtraError (also ImportError)  an optional dependency is not installed: names the extra
+"""
+
+import difflib
+from collections.abc import Iterable
+from typing import NoReturn
+
+__all__ = [
+    "BackendError",
+    "ConfigurationError",
+    "CorpusError",
+    "MissingExtraError",
+    "ScoringError",
+    "SeekgymError",
+    "raise_unknown",
+]
+
+
+class SeekgymError(Exception):
+    """Be the root of the tree: catch this to catch all that seekgym raises on purpose."""
+
+
+class CorpusError(SeekgymError, ValueError):
+    """Say which data cannot be used, with file, line and field."""
+
+
+class ConfigurationError(SeekgymError, ValueError):
+    """Say which argument cannot be used, what was given and what would do."""
+
+
+class ScoringError(SeekgymError, ValueError):
+    """Say why no score can be computed, for example because no gold answer is usable."""
+
+
+class BackendError(SeekgymError, RuntimeError):
+    """Say which backend failed. An environment turns it into ``info["failure"]``."""
+
+
+class MissingExtraError(SeekgymError, ImportError):
+    """Say which extra to install."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; run: pip install 'seekgym[{extra}]'")
+
+
+def raise_unknown(what: str, name: object, known: Iterable[str]) -> NoReturn:
+    """Raise a ConfigurationError that suggests the closest known name."""
+    names = sorted(known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise ConfigurationError(f"unknown {what} {name!r}; {hint}known: {', '.join(names)}")

@@ -1,0 +1,7 @@
+"""Retrievers: rank the documents of a corpus for a query."""
+
+from .analysis import Analyzer, detect_language
+from .base import Hit, Retriever
+from .bm25 import BM25Retriever
+
+__all__ = ["Analyzer", "BM25Retriever", "Hit", "Retriever", "detect_language"]

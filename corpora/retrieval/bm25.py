@@ -1,0 +1,236 @@
+"""BM25 over a tantivy index, in memory or kept on disk.
+
+BM25 as in Robertson & Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond",
+with k1 = 1.2 and b = 0.75, the idf form ``ln(1 + (N - n + 0.5) / (n + 0.5))`` and document
+lengths kept in one byte (exact up to 40 terms), as Lucene and tantivy do.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import tantivy
+
+from ..documents import Corpus
+from ..errors import BackendError, ConfigurationError
+from .analysis import Analyzer, detect_language
+from .base import Hit
+
+__all__ = ["BM25Retriever"]
+
+_FORMAT = 1  # raise it when an index built before would rank otherwise
+_FIELD = "text"
+_HEAP_BYTES = 128_000_000
+_SMALL_CORPUS = 50_000  # up to here one thread builds one segment
+_SAMPLE_DOCUMENTS = 200
+_SAMPLE_CHARS = 1_000
+_MANIFEST = "manifest.json"
+
+
+class BM25Retriever:
+    """Ranks a corpus by BM25 over title and text.
+
+    A query is a bag of words: each distinct term counts once, and no character is syntax. At
+    most ``max_query_terms`` terms are used; a longer query warns and its later terms are left
+    out. Safe to use from several threads. Pickles and copies share the corpus; an unpickled
+    retriever builds or opens its index again when it is first asked.
+
+    Args:
+        corpus: What to rank.
+        language: A code of ``analysis.LANGUAGES`` (chooses the stemmer), ``"any"`` for no
+            stemming, or None to detect it from the corpus.
+        index_dir: A folder to keep the index in, memory-mapped. An index found there is used
+            if it was built whole, from the same documents and with the same analysis;
+            otherwise it is built. None keeps the index in memory.
+        max_query_terms: The cap on distinct terms of a query.
+
+    Raises:
+        ConfigurationError: The language is unknown or the cap is below 1.
+        BackendError: The index cannot be written or read.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        language: str | None = None,
+        index_dir: str | os.PathLike[str] | None = None,
+        max_query_terms: int = 1_024,
+    ) -> None:
+        if max_query_terms < 1:
+            raise ConfigurationError(f"max_query_terms must be at least 1, got {max_query_terms}")
+        self.corpus = corpus
+        self.language = language or detect_language(_sample(corpus))
+        self.index_dir = None if index_dir is None else Path(index_dir)
+        self.max_query_terms = max_query_terms
+        self._prepare()
+        self._searcher = self._open()
+
+    @property
+    def name(self) -> str:
+        """What this retriever is, with the settings that decide its rankings."""
+        return f"bm25(language={self.language}, max_query_terms={self.max_query_terms})"
+
+    def __repr__(self) -> str:
+        """Name the retriever and its corpus."""
+        return f"<BM25Retriever {self.name} over {self.corpus!r}>"
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Return for each query at most k hits, best first, ties by order in the corpus.
+
+        Raises:
+            ConfigurationError: k is below 1.
+            BackendError: The index cannot be read.
+        """
+        if k < 1:
+            raise ConfigurationError(f"k must be at least 1, got {k}")
+        searcher = self._current_searcher()
+        try:
+            return [self._ranking(searcher, query, k) for query in queries]
+        except (OSError, ValueError) as error:
+            raise BackendError(f"the index of {self.corpus.name!r} failed: {error}") from error
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the same retriever: it is immutable, so copies of environments share it."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what to pickle: the settings and the corpus, not the index."""
+        settings = ("corpus", "language", "index_dir", "max_query_terms")
+        return {setting: self.__dict__[setting] for setting in settings}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the settings; the index is opened when it is first asked."""
+        self.__dict__.update(state)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._analyzer = Analyzer(self.language)
+        self._schema = (
+            tantivy.SchemaBuilder()
+            .add_text_field(_FIELD, tokenizer_name="seekgym", index_option="freq")
+            .add_unsigned_field("position", fast=True)
+            .build()
+        )
+        self._searcher: tantivy.Searcher | None = None
+        self._lock = threading.Lock()
+
+    def _current_searcher(self) -> tantivy.Searcher:
+        if self._searcher is None:
+            with self._lock:
+                if self._searcher is None:
+                    self._searcher = self._open()
+        return self._searcher
+
+    def _ranking(self, searcher: tantivy.Searcher, query: str, k: int) -> list[Hit]:
+        terms = self._query_terms(query)
+        if not terms:
+            return []
+        should = tantivy.Occur.Should
+        parts = [
+            (should, tantivy.Query.term_query(self._schema, _FIELD, term, "freq"))
+            for term in terms
+        ]
+        parsed = tantivy.Query.boolean_query(parts)
+        ids = self.corpus.ids
+        limit = min(k, len(ids))
+        if searcher.num_segments == 1:  # tantivy breaks ties by position within a segment
+            found = searcher.search(parsed, limit, count=False).hits
+            return [Hit(ids[address.doc], score) for score, address in found]
+        while True:
+            found = searcher.search(parsed, limit, count=False).hits
+            if len(found) < limit or limit >= len(ids) or found[-1][0] < found[k - 1][0]:
+                break
+            limit = min(limit * 4, len(ids))  # the k-th score may be tied: look further
+        positions = searcher.fast_field_values("position", [address for _, address in found])
+        order = sorted((-score, position) for (score, _), position in zip(found, positions))
+        return [Hit(ids[position], -score) for score, position in order[:k]]
+
+    def _query_terms(self, query: str) -> list[str]:
+        terms = list(dict.fromkeys(self._analyzer.terms(query)))
+        if len(terms) > self.max_query_terms:
+            warnings.warn(
+                f"the query has {len(terms)} distinct terms; the first {self.max_query_terms} "
+                "are used (max_query_terms)",
+                stacklevel=4,
+            )
+            del terms[self.max_query_terms :]
+        return terms
+
+    def _open(self) -> tantivy.Searcher:
+        try:
+            if self.index_dir is None:
+                return self._build(None)
+            return self._open_kept(self.index_dir)
+        except (OSError, ValueError) as error:
+            raise BackendError(f"the index of {self.corpus.name!r} failed: {error}") from error
+
+    def _open_kept(self, index_dir: Path) -> tantivy.Searcher:
+        manifest = {
+            "format": _FORMAT,
+            "tantivy": tantivy.__version__,
+            "language": self.language,
+            "documents": self.corpus.fingerprint,
+        }
+        digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+        folder = index_dir / digest[:16]
+        if not _is_whole(folder, manifest):
+            index_dir.mkdir(parents=True, exist_ok=True)
+            self._build_folder(folder, manifest)
+        index = tantivy.Index.open(str(folder))
+        index.register_tokenizer("seekgym", self._analyzer.pipeline)
+        index.reload()
+        return index.searcher()
+
+    def _build_folder(self, folder: Path, manifest: dict[str, Any]) -> None:
+        """Build beside the final place and rename, so that a half-built index is never found."""
+        building = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
+        try:
+            self._build(building)
+            (building / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+            if folder.exists() and not _is_whole(folder, manifest):
+                shutil.rmtree(folder)
+            try:
+                building.rename(folder)
+            except OSError:
+                if not _is_whole(folder, manifest):
+                    raise
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+    def _build(self, folder: Path | None) -> tantivy.Searcher:
+        index = tantivy.Index(self._schema, None if folder is None else str(folder))
+        index.register_tokenizer("seekgym", self._analyzer.pipeline)
+        threads = 1 if len(self.corpus) <= _SMALL_CORPUS else (os.cpu_count() or 1)
+        writer = index.writer(_HEAP_BYTES * threads, num_threads=threads)
+        segment = self._analyzer.segment
+        for position, document in enumerate(self.corpus):
+            entry = tantivy.Document()
+            entry.add_text(_FIELD, segment(f"{document.title}\n{document.text}"))
+            entry.add_unsigned("position", position)
+            writer.add_document(entry)
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+        return index.searcher()
+
+
+def _is_whole(folder: Path, manifest: dict[str, Any]) -> bool:
+    try:
+        return bool(json.loads((folder / _MANIFEST).read_text(encoding="utf-8")) == manifest)
+    except (OSError, ValueError):
+        return False
+
+
+def _sample(corpus: Corpus) -> list[str]:
+    """Return the start of some documents, evenly spread, for detecting the language."""
+    stride = max(1, len(corpus) // _SAMPLE_DOCUMENTS)
+    documents = (corpus[position] for position in range(0, len(corpus), stride))
+    return [document.text[:_SAMPLE_CHARS] for document in documents]
