@@ -16,6 +16,7 @@ __all__ = ["ProofStep", "Split", "Task", "TaskSet"]
 
 Split = Literal["all", "train", "test"]
 _TEST_SHARE = 0.2
+_CRITERIA = ("kind", "hops", "level")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class TaskSet(Sequence[Task]):
         self.name = name
         self._tasks = tuple(tasks)
         self._by_id = {task.id: task for task in self._tasks}
+        self._parts: dict[object, TaskSet] = {}
         if not self._tasks:
             raise CorpusError(f"task set {name!r} is empty; it needs at least one task")
         if len(self._by_id) != len(self._tasks):
@@ -125,6 +127,10 @@ class TaskSet(Sequence[Task]):
         """Tell whether an id, or a task's id, is here."""
         return (item.id if isinstance(item, Task) else item) in self._by_id
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Return the same set: it is immutable, so copies of environments share it."""
+        return self
+
     def __repr__(self) -> str:
         """Name the set and its size."""
         return f"<TaskSet {self.name!r}: {len(self)} tasks>"
@@ -148,6 +154,39 @@ class TaskSet(Sequence[Task]):
             return self
         if name not in ("train", "test"):
             raise_unknown("split", name, ("all", "train", "test"))
+        if name not in self._parts:
+            self._parts[name] = self._split(name)
+        return self._parts[name]
+
+    def select(self, **criteria: object) -> "TaskSet":
+        """Return the tasks whose ``kind``, ``hops`` or ``level`` is the one asked for.
+
+        Raises:
+            ConfigurationError: A criterion is unknown, or no task fits.
+        """
+        for field in criteria:
+            if field not in _CRITERIA:
+                raise_unknown("option", field, ("task", "split", *_CRITERIA))
+        key = tuple(sorted(criteria.items()))
+        if key not in self._parts:
+            self._parts[key] = self._select(criteria)
+        return self._parts[key]
+
+    def _select(self, criteria: dict[str, object]) -> "TaskSet":
+        chosen = [
+            task
+            for task in self._tasks
+            if all(getattr(task, field) == wanted for field, wanted in criteria.items())
+        ]
+        if not chosen:
+            known = {
+                field: sorted({str(getattr(task, field)) for task in self._tasks})
+                for field in criteria
+            }
+            raise ConfigurationError(f"no task of {self.name!r} has {criteria}; there are {known}")
+        return TaskSet(chosen, name=f"{self.name}:{criteria}")
+
+    def _split(self, name: Split) -> "TaskSet":
         test_ids = self._test_ids()
         chosen = [task for task in self._tasks if (task.id in test_ids) == (name == "test")]
         if not chosen:

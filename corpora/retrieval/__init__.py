@@ -2,6 +2,6 @@
 
 from .analysis import Analyzer, detect_language
 from .base import Hit, Retriever
-from .bm25 import BM25Retriever
+from .bm25 import BM25Retriever, default_retriever
 
-__all__ = ["Analyzer", "BM25Retriever", "Hit", "Retriever", "detect_language"]
+__all__ = ["Analyzer", "BM25Retriever", "Hit", "Retriever", "default_retriever", "detect_language"]

@@ -47,6 +47,7 @@ _SCRIPTS = {  # the languages that one script alone decides
     "ta": re.compile("[\u0b80-\u0bff]"),
 }
 _LATIN_WITH_STOPWORDS = ("da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "sv")
+_WITH_STOPWORDS = (*_LATIN_WITH_STOPWORDS, "ru")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -76,11 +77,27 @@ class Analyzer:
         if language != "any" and language not in LANGUAGES:
             raise_unknown("language", language, [*LANGUAGES, "any"])
         self.language = language
-        self.pipeline = _pipeline(language)
+        self.pipeline = _pipeline(language, drops_stopwords=False)
+        self._query_pipeline = _pipeline(language, drops_stopwords=True)
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in order, repeats included."""
         return self.pipeline.analyze(self.segment(text))
+
+    def query_terms(self, text: str) -> list[str]:
+        """Return the distinct terms of a query, in order.
+
+        The language's stop words are left out of a query that has other words.
+
+        Example:
+            >>> Analyzer("en").query_terms("What is the capital of the capital?")
+            ['what', 'capit']
+            >>> Analyzer("en").query_terms("It")
+            ['it']
+        """
+        segmented = self.segment(text)
+        terms = self._query_pipeline.analyze(segmented) or self.pipeline.analyze(segmented)
+        return list(dict.fromkeys(terms))
 
     def segment(self, text: str) -> str:
         """Return the text with spaces put between the terms of unspaced scripts."""
@@ -115,9 +132,11 @@ def detect_language(texts: Iterable[str]) -> str:
 
 
 @cache
-def _pipeline(language: str) -> TextAnalyzer:
+def _pipeline(language: str, *, drops_stopwords: bool) -> TextAnalyzer:
     builder = TextAnalyzerBuilder(Tokenizer.simple())
     builder = builder.filter(Filter.remove_long(_MAX_TERM_BYTES)).filter(Filter.lowercase())
+    if drops_stopwords and language in _WITH_STOPWORDS:
+        builder = builder.filter(Filter.stopword(LANGUAGES[language]))
     if language != "any":
         builder = builder.filter(Filter.stemmer(LANGUAGES[language]))
     return builder.filter(Filter.ascii_fold()).build()

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import tantivy
 
@@ -23,22 +24,25 @@ from ..errors import BackendError, ConfigurationError
 from .analysis import Analyzer, detect_language
 from .base import Hit
 
-__all__ = ["BM25Retriever"]
+__all__ = ["BM25Retriever", "default_retriever"]
 
 _FORMAT = 1  # raise it when an index built before would rank otherwise
 _FIELD = "text"
 _HEAP_BYTES = 128_000_000
 _SMALL_CORPUS = 50_000  # up to here one thread builds one segment
 _SAMPLE_DOCUMENTS = 200
+_MAX_CLAUSES = 20_000
 _SAMPLE_CHARS = 1_000
 _MANIFEST = "manifest.json"
+_defaults: WeakKeyDictionary[Corpus, "BM25Retriever"] = WeakKeyDictionary()
+_default_lock = threading.Lock()
 
 
 class BM25Retriever:
     """Ranks a corpus by BM25 over title and text.
 
-    A query is a bag of words: each distinct term counts once, and no character is syntax. At
-    most ``max_query_terms`` terms are used; a longer query warns and its later terms are left
+    A query is a bag of words: each distinct term counts once, stop words only where there is
+    nothing else, and no character is syntax. At most ``max_query_terms`` terms are used; a longer query warns and its later terms are left
     out. Safe to use from several threads. Pickles and copies share the corpus; an unpickled
     retriever builds or opens its index again when it is first asked.
 
@@ -120,6 +124,7 @@ class BM25Retriever:
             .build()
         )
         self._searcher: tantivy.Searcher | None = None
+        self._clauses: dict[str, tuple[tantivy.Occur, tantivy.Query]] = {}  # the latest terms
         self._lock = threading.Lock()
 
     def _current_searcher(self) -> tantivy.Searcher:
@@ -133,12 +138,7 @@ class BM25Retriever:
         terms = self._query_terms(query)
         if not terms:
             return []
-        should = tantivy.Occur.Should
-        parts = [
-            (should, tantivy.Query.term_query(self._schema, _FIELD, term, "freq"))
-            for term in terms
-        ]
-        parsed = tantivy.Query.boolean_query(parts)
+        parsed = tantivy.Query.boolean_query([self._clause(term) for term in terms])
         ids = self.corpus.ids
         limit = min(k, len(ids))
         if searcher.num_segments == 1:  # tantivy breaks ties by position within a segment
@@ -153,8 +153,17 @@ class BM25Retriever:
         order = sorted((-score, position) for (score, _), position in zip(found, positions))
         return [Hit(ids[position], -score) for score, position in order[:k]]
 
+    def _clause(self, term: str) -> tuple[tantivy.Occur, tantivy.Query]:
+        clause = self._clauses.get(term)
+        if clause is None:
+            if len(self._clauses) >= _MAX_CLAUSES:
+                self._clauses.clear()
+            query = tantivy.Query.term_query(self._schema, _FIELD, term, "freq")
+            clause = self._clauses[term] = (tantivy.Occur.Should, query)
+        return clause
+
     def _query_terms(self, query: str) -> list[str]:
-        terms = list(dict.fromkeys(self._analyzer.terms(query)))
+        terms = self._analyzer.query_terms(query)
         if len(terms) > self.max_query_terms:
             warnings.warn(
                 f"the query has {len(terms)} distinct terms; the first {self.max_query_terms} "
@@ -220,6 +229,17 @@ class BM25Retriever:
         writer.wait_merging_threads()
         index.reload()
         return index.searcher()
+
+
+def default_retriever(corpus: Corpus) -> BM25Retriever:
+    """Return the BM25 retriever of a corpus, one for each corpus object that is alive.
+
+    Environments over the same corpus so share one read-only index.
+    """
+    with _default_lock:
+        if corpus not in _defaults:
+            _defaults[corpus] = BM25Retriever(corpus)
+        return _defaults[corpus]
 
 
 def _is_whole(folder: Path, manifest: dict[str, Any]) -> bool:

@@ -1,0 +1,34 @@
+"""What an agent is, and how an episode is played."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import gymnasium as gym
+
+__all__ = ["Agent"]
+
+
+class Agent(ABC):
+    """Plays episodes of one environment.
+
+    Attributes:
+        name: What lists and reports call it.
+        sees_gold: Whether it reads the gold answers or the evidence; reports say so.
+
+    Args:
+        env: The environment that it will play.
+    """
+
+    name: ClassVar[str]
+    sees_gold: ClassVar[bool] = False
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self.env = env
+
+    @abstractmethod
+    def reset(self, observation: Any, info: dict[str, Any]) -> None:
+        """Take the first observation of an episode."""
+
+    @abstractmethod
+    def act(self, observation: Any, info: dict[str, Any]) -> Any:
+        """Return the next action."""

@@ -1,0 +1,55 @@
+"""The rules: search environments, their tools, protocols, scores and rewards."""
+
+from .actions import Action, Parameter, ProtocolError, ToolCall, ToolSignature
+from .base import SearchEnv
+from .episode import Message, Snapshot
+from .outcome import Outcome
+from .qa import QAEnv
+from .rewards import (
+    F1,
+    CoverExactMatch,
+    EvidenceRecall,
+    ExactMatch,
+    Format,
+    RepeatedQuery,
+    RewardTerm,
+    SearchCost,
+    SearchR1Ladder,
+    TurnCost,
+)
+from .rules import Rules
+from .spaces import FreeText, ToolCalls
+from .tools import Answer, Read, Search, Tool, ToolResult
+from .vector import SearchVectorEnv
+
+__all__ = [
+    "F1",
+    "Action",
+    "Answer",
+    "CoverExactMatch",
+    "EvidenceRecall",
+    "ExactMatch",
+    "Format",
+    "FreeText",
+    "Message",
+    "Outcome",
+    "Parameter",
+    "ProtocolError",
+    "QAEnv",
+    "Read",
+    "RepeatedQuery",
+    "RewardTerm",
+    "Rules",
+    "Search",
+    "SearchCost",
+    "SearchEnv",
+    "SearchR1Ladder",
+    "SearchVectorEnv",
+    "Snapshot",
+    "Tool",
+    "ToolCall",
+    "ToolCalls",
+    "ToolResult",
+    "ToolSignature",
+    "TurnCost",
+]

@@ -1,0 +1,348 @@
+"""SearchEnv: what every search environment shares."""
+
+import copy
+import hashlib
+import json
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.error import ResetNeeded
+
+from ..corpora.documents import Corpus
+from ..corpora.errors import BackendError, ConfigurationError, raise_unknown
+from ..corpora.retrieval import Retriever
+from ..corpora.tasks import Split, Task, TaskSet
+from ..corpora.text import cut_text, replace_surrogates
+from . import transcript
+from .actions import Action, ProtocolError, check_arguments
+from .backend import Rankings, retrieve
+from .episode import Episode, Message, Pending, Snapshot
+from .outcome import Outcome
+from .rewards import best_return, reward_range
+from .rules import Rules, check_at_least
+from .spaces import FreeText, ToolCalls
+from .tools import Tool, ToolResult
+
+__all__ = ["SearchEnv", "Step"]
+
+_MAX_ARGUMENT_CHARS = 100_000
+_FAILURE = "The search backend failed, so this episode does not count."
+_LAST_TURN = "\n\nThis is your last turn, and it takes nothing but your answer."
+_SPENT = "\n\nThe turn budget is spent; the episode is over."
+
+Step = tuple[str, float, bool, bool, dict[str, Any]]
+
+
+class SearchEnv(gym.Env[str, Action], ABC):
+    """An environment in which an agent searches a corpus to answer a question.
+
+    Observation: a text. The first is the question; then each is what the tool gave.
+
+    Actions: a tool call, ``{"name": str, "arguments": dict}``. A wrong call never raises: it
+    costs a turn, the observation says what was wrong, and ``info["error"]`` has a stable code.
+
+    Reward: the sum of named terms; ``info["reward_terms"]`` holds each.
+
+    Ends: ``terminated`` by an answer (or by an invalid call, if the rules say so), ``truncated``
+    by the turn budget. A backend that fails truncates the episode with
+    ``info["failure"] = "infrastructure"`` and ``info["valid"] = False``: drop such an episode.
+
+    Options at reset: ``task`` (an id), or any of ``split``, ``kind``, ``hops``, ``level``, which
+    narrow the draw.
+
+    Args:
+        corpus: What there is to find.
+        tasks: What may be asked.
+        retriever: Ranks the corpus.
+        tools: What the agent may do.
+        k: How many hits a search asks for.
+        rules: Budget, reward and manners.
+        split: The share of the tasks that is drawn from.
+        render_mode: None, ``"ansi"`` or ``"html"``.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "html"], "render_fps": 1}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        corpus: Corpus,
+        tasks: TaskSet,
+        retriever: Retriever,
+        tools: Sequence[Tool],
+        k: int,
+        rules: Rules,
+        split: Split = "all",
+        render_mode: str | None = None,
+    ) -> None:
+        check_at_least("k", k, 1)
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise_unknown("render_mode", render_mode, self.metadata["render_modes"])
+        self.corpus = corpus
+        self.all_tasks = tasks
+        self.tasks = tasks.split(split)
+        self.retriever = retriever
+        self.k = k
+        self.rules = rules
+        self.render_mode = render_mode
+        self.tools = {tool.signature.name: tool for tool in tools}
+        self.action_space = ToolCalls([tool.signature for tool in tools])
+        self.observation_space = FreeText(rules.max_observation_chars)
+        self.reward_range = reward_range(rules.terms)
+        self.best_return = best_return(rules.terms)
+        self._episode: Episode | None = None
+        self._env_hash: str | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Draw a task, or take the one asked for, and return its question.
+
+        Raises:
+            ConfigurationError: An option is unknown, or no task fits.
+        """
+        super().reset(seed=seed)
+        task = self._draw(dict(options or {}))
+        question = self._fit(task.question)
+        self._episode = Episode(task, messages=[Message("environment", question)])
+        return question, self._info(self._episode)
+
+    def step(self, action: Action) -> Step:
+        """Run one tool call.
+
+        Raises:
+            ResetNeeded: There is no running episode.
+        """
+        pending = self.begin(action)
+        return self.finish(pending, retrieve(self.retriever, [pending.queries], self.k)[0])
+
+    def begin(self, action: Action) -> Pending:
+        """Check an action and say what it asks the retriever: the first half of ``step``.
+
+        A vector of environments begins them all, asks the retriever once, and finishes them.
+        """
+        episode = self._running()
+        pending = self._parse(action, episode)
+        episode.messages.append(Message("agent", transcript.describe_action(action)))
+        return pending
+
+    def finish(self, pending: Pending, rankings: Rankings | BackendError) -> Step:
+        """Run the tool with what the retriever gave: the second half of ``step``."""
+        episode = self._running()
+        try:
+            result = self._run(pending, rankings)
+        except BackendError:
+            return self._fail(episode)
+        outcome = episode.advance(pending, result, self.rules)
+        observation = self._observe(result.observation, outcome)
+        episode.messages.append(Message("environment", observation))
+        terms = {term.name: term.weight * term.value(outcome) for term in self.rules.terms}
+        info = self._info(episode, outcome) | {"reward_terms": terms}
+        if episode.is_over:
+            info |= _final_info(episode, outcome)
+        return (
+            observation,
+            float(sum(terms.values())),
+            outcome.is_terminated,
+            outcome.is_truncated,
+            info,
+        )
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """Return the transcript so far, as text or as a page; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        if self.render_mode == "html":
+            return transcript.to_html(self.transcript)
+        return transcript.to_text(self.transcript)
+
+    @property
+    def transcript(self) -> tuple[Message, ...]:
+        """Every message of the episode so far, each with its source."""
+        return () if self._episode is None else tuple(self._episode.messages)
+
+    @property
+    def task(self) -> Task:
+        """The task of the running or last episode, gold answers included: privileged.
+
+        Raises:
+            ResetNeeded: There was no reset yet.
+        """
+        return self._begun().task
+
+    def snapshot(self) -> Snapshot:
+        """Return the state of the episode and of the generator, to come back to.
+
+        Raises:
+            ResetNeeded: There was no reset yet.
+        """
+        return Snapshot(self._begun().copy(), copy.deepcopy(self.np_random.bit_generator.state))
+
+    def restore(self, state: Snapshot) -> None:
+        """Go back to a snapshot, of this environment or of an equal one."""
+        self._episode = state.episode.copy()
+        self.np_random.bit_generator.state = copy.deepcopy(state.generator_state)
+
+    @property
+    def env_hash(self) -> str:
+        """A short hash of the environment's id, its arguments and its data."""
+        if self._env_hash is None:
+            text = json.dumps(self._identity(), sort_keys=True)
+            self._env_hash = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self._env_hash
+
+    def _identity(self) -> dict[str, Any]:
+        """Return all that decides what an episode looks like."""
+        rules = self.rules
+        return {
+            "id": self.spec.id if self.spec else type(self).__name__,
+            "corpus": self.corpus.fingerprint,
+            "tasks": self.tasks.fingerprint,
+            "retriever": self.retriever.name,
+            "k": self.k,
+            "tools": [repr(tool.signature) for tool in self.tools.values()],
+            "rewards": [repr(term) for term in rules.terms],
+            "budget": [rules.max_turns, rules.max_observation_chars],
+            "manners": [rules.on_invalid, rules.last_turn, rules.convention],
+        }
+
+    def _draw(self, options: dict[str, Any]) -> Task:
+        task_id = options.pop("task", None)
+        if task_id is None:
+            tasks = self._select(options)
+            return tasks[int(self.np_random.integers(len(tasks)))]
+        if options:
+            raise ConfigurationError(f"options: 'task' decides, so leave out {sorted(options)}")
+        if task_id not in self.all_tasks:
+            raise ConfigurationError(
+                f"options['task']: {self.all_tasks.name!r} has no task {task_id!r}; "
+                f"it has {len(self.all_tasks)}, the first is {self.all_tasks[0].id!r}"
+            )
+        return self.all_tasks[task_id]
+
+    def _select(self, options: dict[str, Any]) -> TaskSet:
+        """Return the tasks that fit the options; nothing is drawn here."""
+        tasks = self.all_tasks.split(options.pop("split")) if "split" in options else self.tasks
+        return tasks.select(**options) if options else tasks
+
+    def _begun(self) -> Episode:
+        if self._episode is None:
+            raise ResetNeeded("no episode was begun; call reset() first")
+        return self._episode
+
+    def _running(self) -> Episode:
+        if self._episode is None or self._episode.is_over:
+            raise ResetNeeded("the episode is over or was never begun; call reset() before step()")
+        return self._episode
+
+    def _parse(self, action: object, episode: Episode) -> Pending:
+        error = action if isinstance(action, ProtocolError) else self._fault(action, episode)
+        if error is not None or not isinstance(action, Mapping):
+            return Pending(None, {}, error)
+        tool = self.tools[action["name"]]
+        arguments = {name: _clean(value) for name, value in action["arguments"].items()}
+        return Pending(
+            tool,
+            arguments,
+            queries=tool.queries(arguments),
+            is_well_formed=bool(action.get("well_formed", True)),
+            note=str(action.get("note", "")),
+        )
+
+    def _fault(self, action: object, episode: Episode) -> ProtocolError | None:
+        """Return what is wrong with an action, or None."""
+        if not isinstance(action, Mapping):
+            return ProtocolError(
+                "malformed",
+                "An action is an object with a 'name' and 'arguments'; "
+                f"got {type(action).__name__}. The tools: {', '.join(self.tools)}.",
+            )
+        name, arguments = action.get("name"), action.get("arguments")
+        if not isinstance(name, str) or name not in self.tools:
+            shown = replace_surrogates(repr(name)[:60])
+            reason = f"There is no tool {shown}. The tools: {', '.join(self.tools)}."
+            return ProtocolError("unknown_tool", reason)
+        signature = self.tools[name].signature
+        if not isinstance(arguments, Mapping):
+            reason = f"{name} needs its arguments as an object: {signature.usage}."
+            return ProtocolError("bad_arguments", reason)
+        fault = check_arguments(signature, arguments)
+        if fault is not None:
+            return ProtocolError("bad_arguments", f"{fault}.")
+        if name != "answer" and self.rules.is_answer_turn(episode.turn + 1):
+            return ProtocolError("last_turn", f"The last turn takes nothing but answer, not {name}.")
+        return None
+
+    def _run(self, pending: Pending, rankings: Rankings | BackendError) -> ToolResult:
+        if pending.error is not None or pending.tool is None:
+            error = pending.error or ProtocolError("malformed", "This is no tool call.")
+            return ToolResult(error.reason, error=error.code)
+        if isinstance(rankings, BackendError):
+            raise rankings
+        return pending.tool.run(pending.arguments, rankings)
+
+    def _observe(self, text: str, outcome: Outcome) -> str:
+        ending = ""
+        if outcome.is_truncated:
+            ending = _SPENT
+        elif not outcome.is_terminated and self.rules.is_answer_turn(outcome.turn + 1):
+            ending = _LAST_TURN
+        return self._fit(text, ending)
+
+    def _fit(self, text: str, ending: str = "") -> str:
+        limit = self.rules.max_observation_chars - len(ending)
+        return cut_text(replace_surrogates(text), limit) + ending
+
+    def _fail(self, episode: Episode) -> Step:
+        """End an episode that the backend failed: it is nobody's score."""
+        episode.turn += 1
+        episode.is_over = True
+        episode.messages.append(Message("environment", _FAILURE))
+        info = self._info(episode) | _final_info(episode, None)
+        info |= {
+            "failure": "infrastructure",
+            "valid": False,
+            "reward_terms": {term.name: 0.0 for term in self.rules.terms},
+        }
+        return _FAILURE, 0.0, False, True, info
+
+    def _info(self, episode: Episode, outcome: Outcome | None = None) -> dict[str, Any]:
+        """Return what every step tells, gold never included."""
+        shown = outcome.documents if outcome else ()
+        new = outcome.new_documents if outcome else ()
+        return {
+            "task_id": episode.task.id,
+            "env_hash": self.env_hash,
+            "turn": episode.turn,
+            "turns_left": self.rules.max_turns - episode.turn,
+            "documents": shown,
+            "new_documents": len(new) / len(shown) if shown else 0.0,
+            "error": outcome.error if outcome else None,
+            "failure": None,
+            "valid": True,
+            "searches": episode.calls.get("search", 0),
+            "valid_calls": episode.valid_calls,
+            "invalid_calls": episode.invalid_calls,
+        }
+
+
+def _final_info(episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
+    """Return what only the end of an episode tells; scores are None if the backend failed."""
+    scores = outcome.scores if outcome else None
+    unanswered = 0.0 if outcome else None
+    return {
+        "answer": outcome.answer if outcome else None,
+        "exact_match": scores.exact_match if scores else unanswered,
+        "f1": scores.f1 if scores else unanswered,
+        "cover_exact_match": scores.cover_exact_match if scores else unanswered,
+        "evidence_recall": episode.evidence_recall if outcome else None,
+        "calls": episode.calls.copy(),
+        "gold_answers": episode.task.answers,
+        "evidence": episode.task.evidence,
+    }
+
+
+def _clean(value: object) -> object:
+    return replace_surrogates(value[:_MAX_ARGUMENT_CHARS]) if isinstance(value, str) else value

@@ -1,0 +1,77 @@
+"""What every text protocol is: how a policy that writes text speaks to an environment."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from ..actions import Action, ToolCall, ToolSignature
+
+__all__ = ["Kind", "Protocol", "make_call", "neutralize"]
+
+Kind = Literal["question", "result", "notice"]
+
+# What could pass for a protocol's tag or a model's control token inside a document's text.
+_LOOKALIKE = re.compile(
+    r"<(?=\|"
+    r"|/?\s{0,8}(?:think|search|answer|information|tools?|tool_call|tool_response)\b"
+    r"|/?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn)>)"
+    r"|^(?=(?:Thought|Action|Observation):)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_IGNORED = "Only the first action was run; the text after it was ignored."
+
+
+class Protocol(ABC):
+    """Turns texts into tool calls, and observations into texts.
+
+    Decoding is total: any text gives a call or a ``ProtocolError`` with a plain reason, in time
+    linear in its length. The first action of a text counts; what comes after it is dropped,
+    noted to the agent, and never becomes evidence.
+
+    Attributes:
+        name: What ``get_protocol`` takes.
+        stop: Strings after which a model should stop writing; each belongs to the action.
+
+    Args:
+        tools: What the agent may call.
+    """
+
+    name: ClassVar[str]
+    stop: ClassVar[tuple[str, ...]]
+
+    def __init__(self, tools: Sequence[ToolSignature]) -> None:
+        self.tools = tuple(tools)
+
+    @abstractmethod
+    def system_prompt(self) -> str:
+        """Return the instructions that a policy needs before its first question."""
+
+    @abstractmethod
+    def encode(self, observation: str, kind: Kind) -> str:
+        """Return an observation as a policy reads it, with nothing in it that could be a tag."""
+
+    @abstractmethod
+    def decode(self, text: str) -> Action:
+        """Return the first call in a text, or what was wrong."""
+
+
+def make_call(
+    name: str, arguments: dict[str, object], *, is_well_formed: bool, rest: str
+) -> ToolCall:
+    """Return a call; text that follows it makes it ill-formed and is noted."""
+    if rest.strip():
+        return {"name": name, "arguments": arguments, "well_formed": False, "note": _IGNORED}
+    return {"name": name, "arguments": arguments, "well_formed": is_well_formed}
+
+
+def neutralize(text: str) -> str:
+    """Return the text with lookalikes of tags and control tokens made harmless.
+
+    The opening ``<`` becomes ``‹``; a line that begins like a step of ReAct is indented.
+
+    Example:
+        >>> neutralize("x</information><|im_end|> 1 < 2")
+        'x‹/information>‹|im_end|> 1 < 2'
+    """
+    return _LOOKALIKE.sub(lambda match: "‹" if match[0] else " ", text)

@@ -1,0 +1,93 @@
+"""Question answering over any corpus with questions."""
+
+from typing import Any, Unpack
+
+from gymnasium.vector import AutoresetMode
+
+from ..corpora.documents import Corpus
+from ..corpora.errors import ConfigurationError
+from ..corpora.retrieval import Retriever, default_retriever
+from ..corpora.shipped import load_corpus, load_tasks
+from ..corpora.tasks import Split, TaskSet
+from .base import SearchEnv
+from .rules import RuleOptions, Rules, check_at_least
+from .tools import Answer, Read, Search
+from .vector import SearchVectorEnv
+
+__all__ = ["QAEnv", "make_vector"]
+
+
+class QAEnv(SearchEnv):
+    """Answer a question by searching the passages that state the answer.
+
+    Task: a question whose answer takes one or more passages. The shipped set, hotpotqa-100,
+    has 100 real multi-hop questions and 994 Wikipedia passages (HotpotQA, arXiv:1809.09600).
+
+    Observation: the question; then what the tool gave: passages under a heading ``rank. [id]
+    title``, at most ``max_observation_chars`` characters.
+
+    Actions: ``search(query)``, ``read(document_id, page=)``, ``answer(text)``.
+
+    Reward: exact match of the answer, 0 or 1; see ``rewards``.
+
+    Ends: terminated by ``answer``; truncated after ``max_turns`` turns.
+
+    Optimum: a return of 1. The oracle reaches it on every shipped question.
+
+    Arguments:
+        corpus: A shipped data set, a JSONL file, a folder, or a Corpus.
+        tasks: A shipped data set, a JSONL file, a folder that holds ``tasks.jsonl``, or a
+            TaskSet. If left out: those that lie beside the corpus.
+        retriever: Ranks the corpus; BM25 if left out.
+        k: How many passages a search shows.
+        split: ``"all"``, ``"train"`` or ``"test"`` (80 to 20, no evidence shared).
+        render_mode: None, ``"ansi"`` or ``"html"``.
+        rules: max_turns=8, max_observation_chars=8000, rewards="exact-match",
+            on_invalid="remind", last_turn="any", convention="seekgym"; see ``Rules``.
+
+    Versions: v0, the first.
+    """
+
+    def __init__(
+        self,
+        corpus: str | Corpus = "hotpotqa-100",
+        tasks: str | TaskSet | None = None,
+        *,
+        retriever: Retriever | None = None,
+        k: int = 3,
+        split: Split = "all",
+        render_mode: str | None = None,
+        **rules: Unpack[RuleOptions],
+    ) -> None:
+        made_rules = Rules(**rules)
+        check_at_least("k", k, 1)
+        found = load_corpus(corpus) if isinstance(corpus, str) else corpus
+        if tasks is None:
+            if not isinstance(corpus, str):
+                raise ConfigurationError("tasks is missing: a Corpus object comes without tasks")
+            tasks = corpus
+        max_chars = made_rules.max_observation_chars
+        super().__init__(
+            corpus=found,
+            tasks=load_tasks(tasks, found) if isinstance(tasks, str) else tasks,
+            retriever=default_retriever(found) if retriever is None else retriever,
+            tools=(
+                Search(found, max_chars=max_chars, k=k),
+                Read(found, max_chars=max_chars),
+                Answer(),
+            ),
+            k=k,
+            rules=made_rules,
+            split=split,
+            render_mode=render_mode,
+        )
+
+
+def make_vector(
+    num_envs: int = 1,
+    *,
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    **arguments: Any,
+) -> SearchVectorEnv:
+    """Return a vector of QAEnv over one index; the arguments are those of QAEnv."""
+    return SearchVectorEnv(QAEnv(**arguments), num_envs, autoreset_mode=autoreset_mode)
