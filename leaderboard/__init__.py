@@ -1,0 +1,15 @@
+"""Who is best: evaluation, statistics and reports."""
+
+from .evaluate import EnvironmentChoice, Evaluation, Row, evaluate
+from .report import write_report
+from .statistics import Interval, bootstrap_mean
+
+__all__ = [
+    "EnvironmentChoice",
+    "Evaluation",
+    "Interval",
+    "Row",
+    "bootstrap_mean",
+    "evaluate",
+    "write_report",
+]

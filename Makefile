@@ -1,0 +1,54 @@
+ROOTS := agents corpora envs leaderboard
+PYTHON ?= python3
+BIN := .venv/bin
+export PYTHONSAFEPATH := 1
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+run: .venv/core  ## Play every baseline in every environment and print the table
+	$(BIN)/seekgym bench
+
+dev: .venv/dev  ## Install for development
+
+test: check  ## Lint, types, and the tests that CI runs
+	$(BIN)/pytest
+
+test-all: check  ## Everything, with exhaustive runs (minutes)
+	$(BIN)/pytest --exhaustive
+	$(BIN)/python benchmarks/steps.py
+
+check: view  ## Lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+view: .venv/dev  ## Link the tree as it is imported, for mypy and editors
+	@rm -rf build/view && mkdir -p build/view/seekgym
+	@cd build/view/seekgym && ln -s ../../../src/seekgym/* . && ln -s $(ROOTS:%=../../../%) .
+
+golden: .venv/dev  ## Write the golden transcripts anew
+	$(BIN)/pytest tests/test_golden.py --write-golden
+
+bench: .venv/dev  ## Measure environment steps per second
+	$(BIN)/python benchmarks/steps.py
+
+wheel: .venv/dev  ## Build the wheel and check that it works on its own
+	sh tests/wheel.sh $(BIN)
+
+size:  ## Count the lines of code
+	@git ls-files '*.py' | xargs wc -l | sort -n | tail -n 40
+
+.venv/core: setup.cfg pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade 'pip<26.2'
+	$(BIN)/pip install --quiet --progress-bar on --editable .
+	@touch $@
+
+.venv/dev: setup.cfg pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade 'pip<26.2'
+	$(BIN)/pip install --quiet --progress-bar on --editable '.[dev]'
+	@touch .venv/core $@
+
+.PHONY: help run dev test test-all check view golden bench wheel size

@@ -1,0 +1,5 @@
+"""``python -m seekgym`` is the ``seekgym`` command."""
+
+from .cli import main
+
+main()

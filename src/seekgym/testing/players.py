@@ -1,0 +1,42 @@
+"""Checks that an environment can be won, and not by chance."""
+
+from ..agents import Agent, OracleAgent, RandomAgent
+from ..agents.rollouts import play, replay
+from .probe import Case, CheckFailedError
+
+__all__ = ["check_oracle", "check_random", "check_replay"]
+
+_EPISODES = 30
+_TOLERANCE = 1e-9
+
+
+def check_oracle(case: Case) -> None:
+    """The oracle reaches the stated best return in every episode, and nothing exceeds it."""
+    best = case.search_env().best_return
+    for total in _returns(case, OracleAgent):
+        if abs(total - best) > _TOLERANCE:
+            raise CheckFailedError(f"the oracle got {total}, the stated best is {best}")
+
+
+def check_random(case: Case) -> None:
+    """Random calls earn less than half of what the oracle earns."""
+    best = case.search_env().best_return
+    returns = _returns(case, RandomAgent)
+    mean = sum(returns) / len(returns)
+    if mean > best / 2:
+        raise CheckFailedError(f"random calls get {mean} on average, the best is {best}")
+
+
+def check_replay(case: Case) -> None:
+    """A recorded episode, played again in a fresh environment, is the same."""
+    env = case.make()
+    trajectory = play(env, RandomAgent(env), seed=12)
+    differences = replay(trajectory, case.make())
+    if differences:
+        raise CheckFailedError("; ".join(differences))
+
+
+def _returns(case: Case, agent_class: type[Agent]) -> list[float]:
+    env = case.make()
+    agent = agent_class(env)
+    return [play(env, agent, seed=seed).total_reward for seed in range(_EPISODES)]

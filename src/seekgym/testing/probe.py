@@ -1,0 +1,163 @@
+"""Drive an environment by a fixed script of good and bad actions, and write down what it does."""
+
+import copy
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from ..envs.base import SearchEnv
+
+__all__ = [
+    "HOSTILE",
+    "Case",
+    "CheckFailedError",
+    "Record",
+    "actions_for",
+    "digest",
+    "failing",
+    "play_script",
+    "record",
+]
+
+# Actions that no environment may choke on.
+HOSTILE: tuple[Any, ...] = (
+    None,
+    "",
+    "search",
+    [],
+    {},
+    {"name": "search"},
+    {"arguments": {}},
+    {"name": None, "arguments": None},
+    {"name": ["search"], "arguments": {}},
+    {"name": "serch", "arguments": {"query": "x"}},
+    {"name": "search", "arguments": {"query": None}},
+    {"name": "search", "arguments": {"query": 7}},
+    {"name": "search", "arguments": {"query": ""}},
+    {"name": "search", "arguments": {"query": " \t\n"}},
+    {"name": "search", "arguments": {"query": "?!"}},
+    {"name": "search", "arguments": {"query": 'a" OR b:c (d AND *~^2) [x TO y] +- \\'}},
+    {"name": "search", "arguments": {"query": "\ud83c lone \udcb0 surrogates"}},
+    {"name": "search", "arguments": {"query": "nul \0 and \u202e and \ufeff"}},
+    {"name": "search", "arguments": {"query": "word " * 5_000}},
+    {"name": "search", "arguments": {"query": "Ōsaka – Kyōto 北京 🚆"}},
+    {"name": "search", "arguments": {"query": "x", "k": 3}},
+    {"name": "read", "arguments": {"document_id": "../../etc/passwd"}},
+    {"name": "read", "arguments": {"document_id": "no such document"}},
+    {"name": "answer", "arguments": {"text": {"nested": 1}}},
+    3.5,
+)
+
+
+class CheckFailedError(AssertionError):
+    """An environment broke the contract: the message says which part, and how."""
+
+
+class Record(NamedTuple):
+    """What one call gave back."""
+
+    observation: Any
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An environment under test, made anew each time it is needed.
+
+    Attributes:
+        make: Makes it; must be picklable, so that other processes can make it too.
+        make_vector: Makes a vector of it, given ``num_envs`` and ``autoreset_mode``; None if
+            the environment has no vector of its own.
+    """
+
+    make: Callable[[], gym.Env[Any, Any]]
+    make_vector: Callable[..., gym.vector.VectorEnv[Any, Any, Any]] | None = None
+
+    @classmethod
+    def of_id(cls, env_id: str, **arguments: Any) -> "Case":
+        """Return the case of a registered id."""
+        vector = None
+        if gym.spec(env_id).vector_entry_point is not None:
+            vector = partial(_make_vector, env_id, arguments)
+        return cls(partial(_make, env_id, arguments), vector)
+
+    def search_env(self) -> SearchEnv:
+        """Make it and return the search environment inside the wrappers."""
+        env = self.make().unwrapped
+        if not isinstance(env, SearchEnv):
+            raise CheckFailedError(f"{type(env).__name__} is no SearchEnv")
+        return env
+
+
+def _make(env_id: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    return gym.make(env_id, **arguments)
+
+
+def _make_vector(
+    env_id: str, arguments: dict[str, Any], num_envs: int, autoreset_mode: Any
+) -> gym.vector.VectorEnv[Any, Any, Any]:
+    return gym.make_vec(
+        env_id,
+        num_envs=num_envs,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode=autoreset_mode,
+        **arguments,
+    )
+
+
+def actions_for(env: gym.Env[Any, Any], count: int, *, seed: int) -> list[Any]:
+    """Return a script: three in four actions are samples, the others hostile."""
+    generator = np.random.default_rng(seed)
+    space = copy.deepcopy(env.action_space)
+    space.seed(seed)
+    return [
+        space.sample()
+        if generator.random() < 0.75
+        else HOSTILE[int(generator.integers(len(HOSTILE)))]
+        for _ in range(count)
+    ]
+
+
+def record(env: gym.Env[Any, Any], actions: list[Any], *, seed: int) -> list[Record]:
+    """Play the script, resetting without a seed after each end, and return all that came back."""
+    return list(play_script(env, actions, seed))
+
+
+def play_script(env: gym.Env[Any, Any], actions: list[Any], seed: int) -> Iterator[Record]:
+    """Give what each call of ``record`` gives, one at a time."""
+    observation, info = env.reset(seed=seed)
+    yield Record(observation, 0.0, False, False, info)
+    for action in actions:
+        observation, reward, terminated, truncated, info = env.step(action)
+        yield Record(observation, float(reward), terminated, truncated, info)
+        if terminated or truncated:
+            observation, info = env.reset()
+            yield Record(observation, 0.0, False, False, info)
+
+
+def digest(make: Callable[[], gym.Env[Any, Any]], count: int, seed: int) -> str:
+    """Return a hash of a played script: equal means the same bytes came back."""
+    env = make()
+    played = record(env, actions_for(env, count, seed=seed), seed=seed)
+    env.close()
+    return hashlib.sha256(repr(played).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+@contextmanager
+def failing(name: str) -> Iterator[None]:
+    """Turn whatever goes wrong inside into a CheckFailedError that names the check."""
+    try:
+        yield
+    except CheckFailedError as error:
+        raise CheckFailedError(f"{name}: {error}") from error
+    except Exception as error:
+        raise CheckFailedError(f"{name}: {type(error).__name__}: {error}") from error
