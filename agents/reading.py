@@ -16,7 +16,8 @@ __all__ = ["Passage", "choose_answer", "content_words", "names", "parse_passages
 _HEADING = re.compile(r"^(?:\d+\. )?\[([^\]\n]+)\] (.*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(])")
 _NAME = re.compile(
-    r"[A-ZÀ-Þ][\w'’.-]*(?:(?: (?:of|the|de|la|von|van|and|for|in|del|di|du|le) | )[A-ZÀ-Þ][\w'’.-]*)*"
+    r"[A-ZÀ-Þ][\w'’.-]*"
+    r"(?:(?: (?:of|the|de|la|von|van|and|for|in|del|di|du|le) | )[A-ZÀ-Þ][\w'’.-]*)*"
 )
 _NUMBER = re.compile(r"\b\d[\d,.]*\d\b|\b\d\b")
 _DATE = re.compile(

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, overload
 
-from .errors import ConfigurationError, CorpusError
+from .errors import CorpusError
 from .text import replace_surrogates
 
 __all__ = ["Corpus", "Document", "Record", "read_jsonl"]

@@ -3,11 +3,11 @@
 The tree::
 
     SeekgymError
-    ├── CorpusError (also ValueError)         data that cannot be used: names file, line and field
-    ├── ConfigurationError (also ValueError)  an argument that cannot be used: names it and the way out
-    ├── ScoringError (also ValueError)        a score that cannot be computed
-    ├── BackendError (also RuntimeError)      a retriever, server or fence failed; not the agent's fault
-    └── MissingExtraError (also ImportError)  an optional dependency is not installed: names the extra
+    ├── CorpusError (a ValueError)         data that cannot be used: file, line and field
+    ├── ConfigurationError (a ValueError)  an argument that cannot be used, and the way out
+    ├── ScoringError (a ValueError)        a score that cannot be computed
+    ├── BackendError (a RuntimeError)      a retriever or server failed: not the agent's fault
+    └── MissingExtraError (an ImportError) an optional dependency is not installed
 """
 
 import difflib

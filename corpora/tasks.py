@@ -191,8 +191,8 @@ class TaskSet(Sequence[Task]):
         chosen = [task for task in self._tasks if (task.id in test_ids) == (name == "test")]
         if not chosen:
             raise ConfigurationError(
-                f"split={name!r} of {self.name!r} is empty: its {len(self)} tasks all hang together "
-                "by their evidence; use split='all'"
+                f"split={name!r} of {self.name!r} is empty: its {len(self)} tasks hang together by "
+                "their evidence; use split='all'"
             )
         return TaskSet(chosen, name=f"{self.name}:{name}")
 
@@ -269,10 +269,11 @@ def _proof_from(record: Record) -> tuple[ProofStep, ...]:
 
 
 def _check_documents(record: Record, task: Task, corpus: Corpus) -> None:
-    for field, ids in (
-        ("evidence", task.evidence),
-        ("proof", tuple(step.document for step in task.proof)),
-    ):
+    named: dict[str, tuple[object, ...]] = {
+        "evidence": task.evidence,
+        "proof": tuple(step.document for step in task.proof),
+    }
+    for field, ids in named.items():
         for document_id in ids:
             if document_id not in corpus:
                 record.fail(field, f"names document {document_id!r}, which the corpus has not")

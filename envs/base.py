@@ -28,6 +28,7 @@ from .tools import Tool, ToolResult
 __all__ = ["SearchEnv", "Step"]
 
 _MAX_ARGUMENT_CHARS = 100_000
+_MAX_NOTE_CHARS = 200
 _FAILURE = "The search backend failed, so this episode does not count."
 _LAST_TURN = "\n\nThis is your last turn, and it takes nothing but your answer."
 _SPENT = "\n\nThe turn budget is spent; the episode is over."
@@ -136,7 +137,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         except BackendError:
             return self._fail(episode)
         outcome = episode.advance(pending, result, self.rules)
-        observation = self._observe(result.observation, outcome)
+        observation = self._observe(result.observation, outcome, pending.note)
         episode.messages.append(Message("environment", observation))
         terms = {term.name: term.weight * term.value(outcome) for term in self.rules.terms}
         info = self._info(episode, outcome) | {"reward_terms": terms}
@@ -150,7 +151,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
             info,
         )
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return the transcript so far, as text or as a page; None without a render mode."""
         if self.render_mode is None:
             return None
@@ -220,7 +221,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
                 f"options['task']: {self.all_tasks.name!r} has no task {task_id!r}; "
                 f"it has {len(self.all_tasks)}, the first is {self.all_tasks[0].id!r}"
             )
-        return self.all_tasks[task_id]
+        return self.all_tasks[str(task_id)]
 
     def _select(self, options: dict[str, Any]) -> TaskSet:
         """Return the tasks that fit the options; nothing is drawn here."""
@@ -248,7 +249,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
             arguments,
             queries=tool.queries(arguments),
             is_well_formed=bool(action.get("well_formed", True)),
-            note=str(action.get("note", "")),
+            note=replace_surrogates(str(action.get("note", "")))[:_MAX_NOTE_CHARS],
         )
 
     def _fault(self, action: object, episode: Episode) -> ProtocolError | None:
@@ -272,7 +273,9 @@ class SearchEnv(gym.Env[str, Action], ABC):
         if fault is not None:
             return ProtocolError("bad_arguments", f"{fault}.")
         if name != "answer" and self.rules.is_answer_turn(episode.turn + 1):
-            return ProtocolError("last_turn", f"The last turn takes nothing but answer, not {name}.")
+            return ProtocolError(
+                "last_turn", f"The last turn takes nothing but answer, not {name}."
+            )
         return None
 
     def _run(self, pending: Pending, rankings: Rankings | BackendError) -> ToolResult:
@@ -283,12 +286,12 @@ class SearchEnv(gym.Env[str, Action], ABC):
             raise rankings
         return pending.tool.run(pending.arguments, rankings)
 
-    def _observe(self, text: str, outcome: Outcome) -> str:
-        ending = ""
+    def _observe(self, text: str, outcome: Outcome, note: str) -> str:
+        ending = f"\n\n({note})" if note else ""
         if outcome.is_truncated:
-            ending = _SPENT
+            ending += _SPENT
         elif not outcome.is_terminated and self.rules.is_answer_turn(outcome.turn + 1):
-            ending = _LAST_TURN
+            ending += _LAST_TURN
         return self._fit(text, ending)
 
     def _fit(self, text: str, ending: str = "") -> str:

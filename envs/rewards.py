@@ -22,11 +22,11 @@ from ..corpora.errors import ConfigurationError, raise_unknown
 from .outcome import Outcome
 
 __all__ = [
+    "F1",
     "PRESETS",
     "CoverExactMatch",
     "EvidenceRecall",
     "ExactMatch",
-    "F1",
     "Format",
     "RepeatedQuery",
     "RewardTerm",

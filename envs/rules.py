@@ -69,4 +69,6 @@ class Rules:
 def check_at_least(name: str, value: int, least: int) -> None:
     """Raise a ConfigurationError unless the value is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise ConfigurationError(
+            f"{name} must be a whole number of at least {least}, got {value!r}"
+        )

@@ -55,9 +55,7 @@ class Tool(ABC):
         return ()
 
     @abstractmethod
-    def run(
-        self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]
-    ) -> ToolResult:
+    def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
         """Do it, given one ranking for each of ``queries``. The arguments fit the signature."""
 
 
@@ -89,9 +87,7 @@ class Search(Tool):
         query = cut_text(arguments["query"], MAX_QUERY_CHARS)
         return (query,) if query.strip() else ()
 
-    def run(
-        self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]
-    ) -> ToolResult:
+    def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
         """Show the hits, best first."""
         if not rankings:
             return ToolResult(
@@ -150,9 +146,7 @@ class Read(Tool):
             ),
         )
 
-    def run(
-        self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]
-    ) -> ToolResult:
+    def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
         """Show the page of the document."""
         document_id = arguments["document_id"].strip()
         if document_id not in self._corpus:
@@ -185,9 +179,7 @@ class Answer(Tool):
         (Parameter("text", "The answer, as short as possible."),),
     )
 
-    def run(
-        self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]
-    ) -> ToolResult:
+    def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
         """Take the answer."""
         return ToolResult("The answer was taken; the episode is over.", answer=arguments["text"])
 

@@ -87,7 +87,7 @@ class SearchVectorEnv(VectorEnv[Observations, Sequence[Action], np.ndarray]):
                 f"environments, got shape {np.shape(mask)}"
             )
         infos: list[dict[str, Any] | None] = [None] * self.num_envs
-        for index in np.flatnonzero(mask):
+        for index in map(int, np.flatnonzero(mask)):
             self._observations[index], infos[index] = self.envs[index].reset(
                 seed=seeds[index], options=options
             )
@@ -106,7 +106,9 @@ class SearchVectorEnv(VectorEnv[Observations, Sequence[Action], np.ndarray]):
         if len(actions) != self.num_envs:
             raise ConfigurationError(f"{self.num_envs} actions are needed, got {len(actions)}")
         resets = self._is_done & (self.autoreset_mode == AutoresetMode.NEXT_STEP)
-        steps = iter(self._steps([(e, a) for e, a, r in zip(self.envs, actions, resets) if not r]))
+        moves = zip(self.envs, actions, strict=True)
+        going = [move for move, is_reset in zip(moves, resets, strict=True) if not is_reset]
+        steps = iter(self._steps(going))
         rewards = np.zeros(self.num_envs)
         terminations = np.zeros(self.num_envs, dtype=np.bool_)
         truncations = np.zeros(self.num_envs, dtype=np.bool_)
@@ -179,7 +181,8 @@ def _pack(key: str, values: list[Any], has_key: list[bool]) -> Any:
     if kind is dict and key != "final_obs":
         return pack_infos(values)
     if kind in (int, float, bool):
-        return np.array([value if has else 0 for value, has in zip(values, has_key)], dtype=kind)
+        filled = [value if has else 0 for value, has in zip(values, has_key, strict=True)]
+        return np.array(filled, dtype=kind)  # numpy makes a None among numbers NaN
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -158,15 +158,13 @@ def _breakdown(rows: Sequence[Row]) -> str:
 
 def _count(row: Row, kind: str) -> int:
     interval = row.kinds.get(kind, {}).get("exact_match")
-    return 0 if interval is None else interval.count
+    return 0 if interval is None else interval.number
 
 
 def _cell(interval: Interval | None) -> str:
     if interval is None:
         return "<td>–</td>"
-    return (
-        f"<td>{interval.mean:.2f}<small>{interval.low:.2f} to {interval.high:.2f}</small></td>"
-    )
+    return f"<td>{interval.mean:.2f}<small>{interval.low:.2f} to {interval.high:.2f}</small></td>"
 
 
 def _label(row: Row) -> str:
@@ -186,8 +184,8 @@ def _chart(rows: Sequence[Row]) -> str:
         for number, (row, searches, score) in enumerate(points)
     )
     lines = "".join(
-        f'<line class=grid x1={_LEFT} x2={_WIDTH} y1={_y(level)} y2={_y(level)} />'
-        f'<text x={_LEFT - 8} y={_y(level) + 4} text-anchor=end>{level:.2f}</text>'
+        f"<line class=grid x1={_LEFT} x2={_WIDTH} y1={_y(level)} y2={_y(level)} />"
+        f"<text x={_LEFT - 8} y={_y(level) + 4} text-anchor=end>{level:.2f}</text>"
         for level in (0.0, 0.25, 0.5, 0.75, 1.0)
     )
     step = 1 if most <= 8 else round(most / 6)
@@ -198,7 +196,7 @@ def _chart(rows: Sequence[Row]) -> str:
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role=img aria-label="F1 against searches">'
         f"{lines}{ticks}"
-        f'<text x={_WIDTH // 2} y={_HEIGHT - 8} text-anchor=middle>searches in an episode</text>'
+        f"<text x={_WIDTH // 2} y={_HEIGHT - 8} text-anchor=middle>searches in an episode</text>"
         f'<text x=14 y={_HEIGHT // 2} transform="rotate(-90 14 {_HEIGHT // 2})" '
         f"text-anchor=middle>F1</text>{marks}</svg>"
     )
@@ -207,7 +205,7 @@ def _chart(rows: Sequence[Row]) -> str:
 def _mark(row: Row, x: float, score: Interval, color: str) -> str:
     center = _x(x)
     return (
-        f'<line x1={center:.1f} x2={center:.1f} y1={_y(score.low):.1f} y2={_y(score.high):.1f} '
+        f"<line x1={center:.1f} x2={center:.1f} y1={_y(score.low):.1f} y2={_y(score.high):.1f} "
         f'stroke="{color}" stroke-width=2 />'
         f'<circle cx={center:.1f} cy={_y(score.mean):.1f} r=5 fill="{color}" />'
         f'<text x={center + 9:.1f} y={_y(score.mean) - 7:.1f} fill="{color}">'

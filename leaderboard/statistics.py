@@ -12,12 +12,12 @@ _BLOCK = 2_000_000  # draws held at once
 
 
 class Interval(NamedTuple):
-    """A mean with its interval, and how many values it was taken over."""
+    """A mean with its interval, and the number of values it was taken over."""
 
     mean: float
     low: float
     high: float
-    count: int
+    number: int
 
 
 def bootstrap_mean(
@@ -34,8 +34,9 @@ def bootstrap_mean(
     generator = np.random.default_rng(seed)
     rows = max(1, _BLOCK // known.size)
     means = [
-        known[generator.integers(known.size, size=(min(rows, _RESAMPLES - done), known.size))]
-        .mean(axis=1)
+        known[generator.integers(known.size, size=(min(rows, _RESAMPLES - done), known.size))].mean(
+            axis=1
+        )
         for done in range(0, _RESAMPLES, rows)
     ]
     tail = (1 - confidence) / 2

@@ -102,9 +102,7 @@ def read_trajectories(path: str | os.PathLike[str]) -> Iterator[Trajectory]:
     return map(Trajectory.from_record, read_jsonl(path))
 
 
-def write_trajectories(
-    trajectories: Iterable[Trajectory], path: str | os.PathLike[str]
-) -> None:
+def write_trajectories(trajectories: Iterable[Trajectory], path: str | os.PathLike[str]) -> None:
     """Write trajectories, one a line."""
     with open(path, "w", encoding="utf-8") as file:
         for trajectory in trajectories:

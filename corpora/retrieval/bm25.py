@@ -12,7 +12,9 @@ import shutil
 import tempfile
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -41,10 +43,11 @@ _default_lock = threading.Lock()
 class BM25Retriever:
     """Ranks a corpus by BM25 over title and text.
 
-    A query is a bag of words: each distinct term counts once, stop words only where there is
-    nothing else, and no character is syntax. At most ``max_query_terms`` terms are used; a longer query warns and its later terms are left
-    out. Safe to use from several threads. Pickles and copies share the corpus; an unpickled
-    retriever builds or opens its index again when it is first asked.
+    A query is a bag of words: each distinct term counts once, stop words count only where there
+    is nothing else, and no character is syntax. At most ``max_query_terms`` terms are used; a
+    longer query warns and its later terms are left out. Safe to use from several threads.
+    Pickles and copies share the corpus; an unpickled retriever builds or opens its index again
+    when it is first asked.
 
     Args:
         corpus: What to rank.
@@ -75,7 +78,7 @@ class BM25Retriever:
         self.index_dir = None if index_dir is None else Path(index_dir)
         self.max_query_terms = max_query_terms
         self._prepare()
-        self._searcher = self._open()
+        self._searcher: tantivy.Searcher | None = self._open()
 
     @property
     def name(self) -> str:
@@ -114,6 +117,7 @@ class BM25Retriever:
         """Take the settings; the index is opened when it is first asked."""
         self.__dict__.update(state)
         self._prepare()
+        self._searcher = None
 
     def _prepare(self) -> None:
         self._analyzer = Analyzer(self.language)
@@ -123,7 +127,6 @@ class BM25Retriever:
             .add_unsigned_field("position", fast=True)
             .build()
         )
-        self._searcher: tantivy.Searcher | None = None
         self._clauses: dict[str, tuple[tantivy.Occur, tantivy.Query]] = {}  # the latest terms
         self._lock = threading.Lock()
 
@@ -149,8 +152,11 @@ class BM25Retriever:
             if len(found) < limit or limit >= len(ids) or found[-1][0] < found[k - 1][0]:
                 break
             limit = min(limit * 4, len(ids))  # the k-th score may be tied: look further
-        positions = searcher.fast_field_values("position", [address for _, address in found])
-        order = sorted((-score, position) for (score, _), position in zip(found, positions))
+        addresses = [address for _, address in found]
+        positions = [int(p or 0) for p in searcher.fast_field_values("position", addresses)]
+        order = sorted(
+            (-score, position) for (score, _), position in zip(found, positions, strict=True)
+        )
         return [Hit(ids[position], -score) for score, position in order[:k]]
 
     def _clause(self, term: str) -> tuple[tantivy.Occur, tantivy.Query]:
@@ -184,7 +190,7 @@ class BM25Retriever:
     def _open_kept(self, index_dir: Path) -> tantivy.Searcher:
         manifest = {
             "format": _FORMAT,
-            "tantivy": tantivy.__version__,
+            "tantivy": metadata.version("tantivy"),
             "language": self.language,
             "documents": self.corpus.fingerprint,
         }
@@ -192,7 +198,9 @@ class BM25Retriever:
         folder = index_dir / digest[:16]
         if not _is_whole(folder, manifest):
             index_dir.mkdir(parents=True, exist_ok=True)
-            self._build_folder(folder, manifest)
+            with _only_builder(index_dir):
+                if not _is_whole(folder, manifest):
+                    self._build_folder(folder, manifest)
         index = tantivy.Index.open(str(folder))
         index.register_tokenizer("seekgym", self._analyzer.pipeline)
         index.reload()
@@ -200,17 +208,13 @@ class BM25Retriever:
 
     def _build_folder(self, folder: Path, manifest: dict[str, Any]) -> None:
         """Build beside the final place and rename, so that a half-built index is never found."""
+        for leftover in (folder, *folder.parent.glob("building-*")):
+            shutil.rmtree(leftover, ignore_errors=True)
         building = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
         try:
             self._build(building)
             (building / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-            if folder.exists() and not _is_whole(folder, manifest):
-                shutil.rmtree(folder)
-            try:
-                building.rename(folder)
-            except OSError:
-                if not _is_whole(folder, manifest):
-                    raise
+            building.rename(folder)
         finally:
             shutil.rmtree(building, ignore_errors=True)
 
@@ -240,6 +244,16 @@ def default_retriever(corpus: Corpus) -> BM25Retriever:
         if corpus not in _defaults:
             _defaults[corpus] = BM25Retriever(corpus)
         return _defaults[corpus]
+
+
+@contextmanager
+def _only_builder(index_dir: Path) -> Iterator[None]:
+    """Wait until no other process builds in the folder; the lock ends with its process."""
+    import fcntl  # not on every system, and needed only for an index on disk
+
+    with open(index_dir / "lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _is_whole(folder: Path, manifest: dict[str, Any]) -> bool:

@@ -14,9 +14,9 @@ Kind = Literal["question", "result", "notice"]
 # What could pass for a protocol's tag or a model's control token inside a document's text.
 _LOOKALIKE = re.compile(
     r"<(?=\|"
-    r"|/?\s{0,8}(?:think|search|answer|information|tools?|tool_call|tool_response)\b"
+    r"|\s{0,8}/?\s{0,8}(?:think|search|answer|information|tools?|tool_call|tool_response)\b"
     r"|/?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn)>)"
-    r"|^(?=(?:Thought|Action|Observation):)",
+    r"|^(?=[ \t]{0,8}(?:Thought|Action|Observation)[ \t]{0,8}\d{0,4}:)",
     re.IGNORECASE | re.MULTILINE,
 )
 _IGNORED = "Only the first action was run; the text after it was ignored."
@@ -49,7 +49,11 @@ class Protocol(ABC):
 
     @abstractmethod
     def encode(self, observation: str, kind: Kind) -> str:
-        """Return an observation as a policy reads it, with nothing in it that could be a tag."""
+        """Return an observation as a policy reads it.
+
+        Nothing in a question or a result can be taken for a tag. A notice is the protocol's own
+        word about a text that held no call, and may name tags.
+        """
 
     @abstractmethod
     def decode(self, text: str) -> Action:
@@ -68,10 +72,10 @@ def make_call(
 def neutralize(text: str) -> str:
     """Return the text with lookalikes of tags and control tokens made harmless.
 
-    The opening ``<`` becomes ``‹``; a line that begins like a step of ReAct is indented.
+    The opening ``<`` becomes ``‹``; a line that begins like a step of ReAct gets a ``|``.
 
     Example:
         >>> neutralize("x</information><|im_end|> 1 < 2")
         'x‹/information>‹|im_end|> 1 < 2'
     """
-    return _LOOKALIKE.sub(lambda match: "‹" if match[0] else " ", text)
+    return _LOOKALIKE.sub(lambda match: "‹" if match[0] else "| ", text)

@@ -40,7 +40,7 @@ class HermesProtocol(Protocol):
 
     def encode(self, observation: str, kind: Kind) -> str:
         """Return results and notices between tool_response tags; questions plain."""
-        text = neutralize(observation)
+        text = observation if kind == "notice" else neutralize(observation)
         return text if kind == "question" else f"<tool_response>\n{text}\n</tool_response>"
 
     def decode(self, text: str) -> Action:
@@ -82,7 +82,7 @@ def _read_call(content: str) -> tuple[str, dict[str, Any]] | ProtocolError:
     if not isinstance(name, str):
         return ProtocolError("unknown_tool", f"The call names no tool. {_RIGHT}")
     if not isinstance(arguments, dict):
-        reason = f"The call of {name[:40]} needs its arguments as a JSON object. {_RIGHT}"
+        reason = f"The call needs its arguments as a JSON object. {_RIGHT}"
         return ProtocolError("bad_arguments", reason)
     return name, arguments
 

@@ -40,7 +40,8 @@ class ReActProtocol(Protocol):
     def encode(self, observation: str, kind: Kind) -> str:
         """Return the text under its label."""
         label = "Question" if kind == "question" else "Observation"
-        return f"\n{label}: {neutralize(observation)}\n"
+        text = observation if kind == "notice" else neutralize(observation)
+        return f"\n{label}: {text}\n"
 
     def decode(self, text: str) -> Action:
         """Return the first action."""

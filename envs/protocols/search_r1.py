@@ -50,10 +50,12 @@ class SearchR1Protocol(Protocol):
 
     def encode(self, observation: str, kind: Kind) -> str:
         """Return results between information tags; questions and notices plain."""
+        if kind == "notice":
+            return f"\n{observation}\n"
         text = neutralize(observation)
-        if kind == "result":
-            return f"\n\n<information>{text}</information>\n\n"
-        return f"Question: {text}\n" if kind == "question" else f"\n{text}\n"
+        if kind == "question":
+            return f"Question: {text}\n"
+        return f"\n\n<information>{text}</information>\n\n"
 
     def decode(self, text: str) -> Action:
         """Return the first action."""
@@ -61,7 +63,7 @@ class SearchR1Protocol(Protocol):
         kept = _cut(text)
         found = [(start, name) for name in _ARGUMENT if (start := _opening(kept, name)) >= 0]
         if not found:
-            return _explain(kept)
+            return _explain(text)
         start, name = min(found)
         end = kept.index(f"</{name}>", start)
         content = kept[start + len(name) + 2 : end].strip()

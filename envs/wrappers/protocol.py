@@ -7,7 +7,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from ..actions import Action, ProtocolError
 from ..base import SearchEnv
-from ..protocols import get_protocol
+from ..protocols import Kind, get_protocol
 from ..spaces import FreeText
 
 __all__ = ["TextProtocol"]
@@ -16,7 +16,7 @@ _MAX_ACTION_CHARS = 2_000_000
 _TAG_CHARS = 100  # what a protocol may put around an observation
 
 
-class TextProtocol(gym.Wrapper[str, str, str, Action], RecordConstructorArgs):
+class TextProtocol(gym.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """Takes actions as plain strings, and gives observations as a protocol writes them.
 
     ``info["system_prompt"]`` of a reset holds the instructions for the policy. A text that
@@ -30,7 +30,7 @@ class TextProtocol(gym.Wrapper[str, str, str, Action], RecordConstructorArgs):
         ConfigurationError: The protocol is unknown.
     """
 
-    def __init__(self, env: gym.Env[str, Action], protocol: str) -> None:
+    def __init__(self, env: gym.Env[str, Any], protocol: str) -> None:
         RecordConstructorArgs.__init__(self, protocol=protocol)
         gym.Wrapper.__init__(self, env)
         inner = env.unwrapped
@@ -57,11 +57,6 @@ class TextProtocol(gym.Wrapper[str, str, str, Action], RecordConstructorArgs):
         else:
             call = ProtocolError("malformed", f"A text is needed, got {type(action).__name__}.")
         observation, reward, terminated, truncated, info = self.env.step(call)
-        kind = "result" if info["error"] is None else "notice"
-        return (
-            self.protocol.encode(observation, kind),
-            float(reward),
-            terminated,
-            truncated,
-            info,
-        )
+        kind: Kind = "notice" if isinstance(call, ProtocolError) else "result"
+        text = self.protocol.encode(observation, kind)
+        return text, float(reward), terminated, truncated, info

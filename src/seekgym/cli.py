@@ -22,8 +22,7 @@ from rich.table import Table
 
 from .agents import AGENTS
 from .agents.rollouts import Trajectory, read_trajectories
-from .corpora.errors import ConfigurationError, SeekgymError
-from .envs.base import SearchEnv
+from .corpora.errors import ConfigurationError, SeekgymError, raise_unknown
 from .envs.registration import ENVIRONMENTS
 from .envs.transcript import describe_action
 from .leaderboard import EnvironmentChoice, Evaluation, evaluate, write_report
@@ -31,7 +30,7 @@ from .leaderboard.evaluate import METRICS
 from .leaderboard.report import HEADINGS
 from .version import __version__
 
-__all__ = ["app", "main"]
+__all__ = ["app", "bench", "list_environments", "main", "play", "show"]
 
 app = typer.Typer(
     help="Search environments for agents.",
@@ -159,7 +158,8 @@ def bench(
             on_progress=show_progress,
         )
     finally:
-        progress.stop()
+        if progress.live.is_started:
+            progress.stop()
     folder = out or Path("runs") / f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
     arguments = shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["bench"] else "bench"
     write_report(evaluation, folder, command=f"seekgym {arguments}")
@@ -201,18 +201,14 @@ def main() -> None:
 
 
 def _complain(message: str) -> int:
-    Console(stderr=True).print(
-        f"seekgym: {message}", markup=False, highlight=False, soft_wrap=True
-    )
+    Console(stderr=True).print(f"seekgym: {message}", markup=False, highlight=False, soft_wrap=True)
     return 2
 
 
 def _make(env_id: str) -> gym.Env[Any, Any]:
-    try:
-        return gym.make(env_id)
-    except gym.error.Error as error:
-        known = ", ".join(_ENV_IDS)
-        raise ConfigurationError(f"environment {env_id!r}: {error} Known: {known}") from None
+    if env_id not in _ENV_IDS:
+        raise_unknown("environment", env_id, _ENV_IDS)
+    return gym.make(env_id)
 
 
 def _choices(
@@ -229,9 +225,7 @@ def _choices(
 
 
 def _usages(env: gym.Env[Any, Any]) -> list[str]:
-    inner = env.unwrapped
-    if not isinstance(inner, SearchEnv):
-        raise ConfigurationError(f"{env} is no search environment")
+    inner: Any = env.unwrapped
     return [tool.signature.usage for tool in inner.tools.values()]
 
 

@@ -17,9 +17,7 @@ def check_async_vector(case: Case) -> None:
     """AsyncVectorEnv without shared memory gives what SyncVectorEnv gives."""
     script = _script(case)
     expected = _play(SyncVectorEnv([case.make] * _ENVS), script)
-    found = _play(
-        AsyncVectorEnv([case.make] * _ENVS, shared_memory=False, context="spawn"), script
-    )
+    found = _play(AsyncVectorEnv([case.make] * _ENVS, shared_memory=False, context="spawn"), script)
     _compare(expected, found, "AsyncVectorEnv")
 
 

@@ -1,0 +1,147 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seekgym.envs.registration import ENVIRONMENTS
+from seekgym.version import __version__
+
+
+def seekgym(*arguments, cwd=None, stdin=""):
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "seekgym", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        input=stdin,
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+    )
+
+
+def test_help_names_every_command():
+    done = seekgym("--help")
+    assert done.returncode == 0
+    for command in ("list", "play", "bench", "show"):
+        assert command in done.stdout
+    assert "--episodes" in seekgym("bench", "--help").stdout
+    assert seekgym("--version").stdout.strip() == f"seekgym {__version__}"
+
+
+def test_list_names_every_environment_and_agent():
+    out = seekgym("list").stdout
+    assert all(environment.id in out for environment in ENVIRONMENTS)
+    assert "retrieve-then-read" in out
+
+
+def test_bench_prints_a_table_and_writes_both_files(tmp_path):
+    done = seekgym(
+        "bench", "--env", "seekgym/QA-v0", "--episodes", "10", "--agent", "oracle", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "oracle*" in done.stdout
+    assert "10/10" in done.stderr
+    [folder] = (tmp_path / "runs").iterdir()
+    assert {path.name for path in folder.iterdir()} == {
+        "results.json",
+        "report.html",
+        "trajectories.jsonl",
+    }
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert results["command"].startswith("seekgym bench --env seekgym/QA-v0")
+    shown = seekgym("show", folder / "trajectories.jsonl", "--number", "2")
+    assert shown.returncode == 0
+    assert "Return 1.00" in shown.stdout
+    assert "turn 1 search(" in shown.stdout
+
+
+def test_bench_takes_a_folder_of_ones_own(tmp_path):
+    documents = [{"id": f"d{i}", "title": f"T{i}", "text": f"word{i} is red"} for i in range(5)]
+    tasks = [
+        {"id": f"t{i}", "question": f"What is word{i}?", "answers": ["red"], "evidence": [f"d{i}"]}
+        for i in range(5)
+    ]
+    for name, rows in (("corpus.jsonl", documents), ("tasks.jsonl", tasks)):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for arguments in (
+        ("--corpus", "corpus.jsonl", "--tasks", "tasks.jsonl"),
+        ("--corpus", "."),
+    ):
+        done = seekgym("bench", *arguments, "--out", tmp_path / "out", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        rows = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))["rows"]
+        means = {row["agent"]: row["metrics"]["exact_match"]["mean"] for row in rows}
+        assert means["oracle"] == 1.0
+        assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_an_agent_of_ones_own_lies_in_the_working_folder(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from seekgym.agents import ClosedBookAgent\n"
+        "class Mine(ClosedBookAgent):\n    name = 'mine'\n",
+        encoding="utf-8",
+    )
+    done = seekgym(
+        "bench", "--env", "seekgym/QA-v0", "--agent", "mine:Mine", "--jobs", "2", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mine" in done.stdout
+
+
+def test_a_person_plays():
+    done = seekgym(
+        "play", "seekgym/QA-v0", "--seed", "0", stdin="search Nuno Diogo\n\nlook\nanswer x\n"
+    )
+    assert done.returncode == 0
+    assert "central defender" in done.stdout
+    assert "There is no tool 'look'" in done.stdout
+    assert "Return 0.00. Gold answer: central defender." in done.stdout
+    assert "Left the game" in seekgym("play", "seekgym/QA-v0", stdin="search x\n").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nothing"],
+        ["bench", "--nope"],
+        ["bench", "--episodes", "many"],
+        ["bench", "--episodes", "0"],
+        ["bench", "--seed", "-1"],
+        ["bench", "--jobs", "0"],
+        ["bench", "--agent", "nobody"],
+        ["bench", "--agent", "os:path"],
+        ["bench", "--env", "seekgym/QA-v7"],
+        ["bench", "--env", "nowhere/QA-v0"],
+        ["bench", "--corpus", "nowhere"],
+        ["bench", "--tasks", "nowhere"],
+        ["bench", "--corpus", "hotpotqa-100", "--tasks", "nowhere"],
+        ["bench", "--corpus", "hotpotqa-100", "--env", "seekgym/Other-v0"],
+        ["play", "seekgym/QA"],
+        ["play", "nowhere"],
+        ["play", "CartPole-v1"],
+        ["play", "seekgym/QA-v0", "--task", "nope"],
+        ["play"],
+        ["show", "nowhere.jsonl"],
+        ["show", os.devnull],
+        ["show", Path(__file__)],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments))[:60],
+)
+def test_a_mistake_gives_one_line_and_exit_code_2(arguments, tmp_path):
+    done = seekgym(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("seekgym: ")
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_data_is_named_in_one_line(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "a", "text": "x"}\n{"id"', encoding="utf-8")
+    done = seekgym("bench", "--corpus", "corpus.jsonl", "--tasks", "t.jsonl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("seekgym: corpus.jsonl, line 2: not JSON")

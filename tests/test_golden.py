@@ -1,0 +1,49 @@
+"""One readable transcript for each id: a change of any episode shows here.
+
+``make golden`` writes them anew; a change that can alter an episode makes a new version of the
+environment.
+"""
+
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+
+from seekgym.agents import OracleAgent
+from seekgym.envs.registration import ENVIRONMENTS
+
+FOLDER = Path(__file__).parent / "golden"
+
+
+def transcript(env_id):
+    env = gym.make(env_id, render_mode="ansi")
+    lines = []
+    for seed in range(2):
+        observation, info = env.reset(seed=seed)
+        agent = OracleAgent(env)
+        agent.reset(observation, info)
+        lines.append(f"=== {env_id}, seed {seed}, task {info['task_id']} ===")
+        script = [{"name": "search", "arguments": {"query": observation}}, {"name": "look"}]
+        is_over, rewards = False, []
+        while not is_over:
+            action = script.pop(0) if script else agent.act(observation, info)
+            observation, reward, terminated, truncated, info = env.step(action)
+            rewards.append(reward)
+            is_over = terminated or truncated
+        lines += [env.render(), f"rewards: {rewards}"]
+    return "\n\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
+def test_transcript_is_the_golden_one(environment, request):
+    path = FOLDER / (environment.id.replace("/", "-") + ".txt")
+    found = transcript(environment.id)
+    if request.config.getoption("--write-golden"):
+        path.write_text(found, encoding="utf-8")
+    assert path.exists(), f"no golden transcript of {environment.id}; run make golden"
+    assert found == path.read_text(encoding="utf-8")
+
+
+def test_no_golden_transcript_is_left_over():
+    expected = {environment.id.replace("/", "-") + ".txt" for environment in ENVIRONMENTS}
+    assert {path.name for path in FOLDER.iterdir()} == expected

@@ -1,0 +1,38 @@
+"""The conformance kit is itself tested: each check is seen to fail."""
+
+import pytest
+from wrong_envs import WRONG
+
+import seekgym.testing
+from seekgym.envs import QAEnv
+from seekgym.testing import CHECKS, Case, CheckFailedError, run_check
+
+PAIRS = [(check, case) for check, cases in WRONG.items() for case in cases]
+
+
+def test_every_check_has_an_environment_that_fails_it():
+    assert set(WRONG) == set(CHECKS)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("check", "case"), PAIRS, ids=[f"{check}-{case.make.__name__}" for check, case in PAIRS]
+)
+def test_check_sees_what_is_wrong(check, case):
+    with pytest.raises(CheckFailedError, match=f"^{check}: "):
+        run_check(check, case)
+
+
+@pytest.mark.parametrize("check", [check for check in CHECKS if check != "gymnasium"])
+def test_right_environment_passes(check):
+    run_check(check, Case(QAEnv))
+
+
+def test_check_reports_every_failure_in_one_error():
+    with pytest.raises(CheckFailedError, match=r"(?s)seekgym/QA-v0 fails:.*oracle: .*boom"):
+        seekgym.testing.check("seekgym/QA-v0", only=["oracle"], rewards=[_Explodes()])
+
+
+class _Explodes(seekgym.envs.rewards.ExactMatch):
+    def value(self, outcome):
+        raise RuntimeError("boom")
