@@ -13,6 +13,7 @@ dev: .venv/dev  ## Install for development
 
 test: check  ## Lint, types, and the tests that CI runs
 	$(BIN)/pytest
+	sh tests/wheel.sh $(BIN)
 
 test-all: check  ## Everything, with exhaustive runs (minutes)
 	$(BIN)/pytest --exhaustive

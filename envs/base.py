@@ -18,7 +18,7 @@ from ..corpora.text import cut_text, replace_surrogates
 from . import transcript
 from .actions import Action, ProtocolError, check_arguments
 from .backend import Rankings, retrieve
-from .episode import Episode, Message, Pending, Snapshot
+from .episode import Call, Episode, Message, Pending, Snapshot
 from .outcome import Outcome
 from .rewards import best_return, reward_range
 from .rules import Rules, check_at_least
@@ -126,7 +126,10 @@ class SearchEnv(gym.Env[str, Action], ABC):
         """
         episode = self._running()
         pending = self._parse(action, episode)
-        episode.messages.append(Message("agent", transcript.describe_action(action)))
+        if pending.tool is None:
+            episode.messages.append(Message("agent", transcript.describe_action(action)))
+        else:
+            episode.messages.append(Call(pending.tool.signature.name, pending.arguments))
         return pending
 
     def finish(self, pending: Pending, rankings: Rankings | BackendError) -> Step:
@@ -162,7 +165,14 @@ class SearchEnv(gym.Env[str, Action], ABC):
     @property
     def transcript(self) -> tuple[Message, ...]:
         """Every message of the episode so far, each with its source."""
-        return () if self._episode is None else tuple(self._episode.messages)
+        if self._episode is None:
+            return ()
+        return tuple(
+            Message("agent", transcript.describe_call(*message))
+            if isinstance(message, Call)
+            else message
+            for message in self._episode.messages
+        )
 
     @property
     def task(self) -> Task:

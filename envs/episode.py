@@ -11,7 +11,7 @@ from .rules import Rules
 from .scoring import Scores, score_answer
 from .tools import Tool, ToolResult
 
-__all__ = ["Episode", "Message", "Pending", "Snapshot", "Source"]
+__all__ = ["Call", "Episode", "Message", "Pending", "Snapshot", "Source"]
 
 Source = Literal["agent", "environment"]
 
@@ -21,6 +21,13 @@ class Message(NamedTuple):
 
     source: Source
     text: str
+
+
+class Call(NamedTuple):
+    """A tool call of a transcript, put into words only when a transcript is asked for."""
+
+    name: str
+    arguments: Mapping[str, Any]
 
 
 class Pending(NamedTuple):
@@ -56,7 +63,7 @@ class Episode:
     calls: dict[str, int] = field(default_factory=dict)
     documents: dict[str, None] = field(default_factory=dict)  # an ordered set
     queries: dict[str, None] = field(default_factory=dict)  # an ordered set, normalised
-    messages: list[Message] = field(default_factory=list)
+    messages: list[Message | Call] = field(default_factory=list)
 
     def copy(self) -> Self:
         """Return an episode that goes its own way from here."""

@@ -194,9 +194,9 @@ def _token_f1(predicted: str, gold: str, convention: Convention) -> float:
     predicted_tokens, gold_tokens = predicted.split(), gold.split()
     if convention == "squad-v2" and not (predicted_tokens and gold_tokens):
         return float(predicted_tokens == gold_tokens)
-    common = sum((Counter(predicted_tokens) & Counter(gold_tokens)).values())
-    if not common:
+    if set(predicted_tokens).isdisjoint(gold_tokens):
         return 0.0
+    common = sum((Counter(predicted_tokens) & Counter(gold_tokens)).values())
     precision, recall = common / len(predicted_tokens), common / len(gold_tokens)
     return 2 * precision * recall / (precision + recall)
 

@@ -7,7 +7,7 @@ from ..corpora.text import replace_surrogates
 from .actions import ProtocolError
 from .episode import Message
 
-__all__ = ["describe_action", "to_html", "to_html_messages", "to_text"]
+__all__ = ["describe_action", "describe_call", "to_html", "to_html_messages", "to_text"]
 
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}"
@@ -26,9 +26,14 @@ def describe_action(action: object) -> str:
     if isinstance(action, ProtocolError):
         return f"(no tool call: {action.code})"
     if isinstance(action, Mapping) and isinstance(action.get("arguments"), Mapping):
-        parts = ", ".join(f"{key}={value!r}" for key, value in action["arguments"].items())
-        return replace_surrogates(f"{action.get('name')}({parts})")
+        return describe_call(str(action.get("name")), action["arguments"])
     return replace_surrogates(f"(no tool call: {str(action)[:200]})")
+
+
+def describe_call(name: str, arguments: Mapping[str, object]) -> str:
+    """Return a tool call in one line."""
+    parts = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+    return replace_surrogates(f"{name}({parts})")
 
 
 def to_text(messages: Iterable[Message]) -> str:

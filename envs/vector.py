@@ -18,6 +18,7 @@ from .rules import check_at_least
 __all__ = ["SearchVectorEnv", "pack_infos"]
 
 Observations = tuple[str, ...]
+_MISSING: Any = object()
 _MODES = {mode.value: mode for mode in AutoresetMode}
 
 
@@ -166,23 +167,29 @@ def pack_infos(infos: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
     and booleans give arrays of their type, dictionaries are packed in turn, and anything else
     gives an array of objects.
     """
-    keys = dict.fromkeys(key for info in infos if info is not None for key in info)
+    columns: dict[str, list[Any]] = {}
+    for index, info in enumerate(infos):
+        for key, value in () if info is None else info.items():
+            if key not in columns:
+                columns[key] = [_MISSING] * len(infos)
+            columns[key][index] = value
     packed: dict[str, Any] = {}
-    for key in keys:
-        has_key = [info is not None and key in info for info in infos]
-        values = [info[key] if info is not None and key in info else None for info in infos]
-        packed[key] = _pack(key, values, has_key)
+    for key, column in columns.items():
+        has_key = [value is not _MISSING for value in column]
+        packed[key] = _pack(column, has_key, is_text=key == "final_obs")
         packed[f"_{key}"] = np.array(has_key, dtype=np.bool_)
     return packed
 
 
-def _pack(key: str, values: list[Any], has_key: list[bool]) -> Any:
-    kind = type(values[has_key.index(True)])
-    if kind is dict and key != "final_obs":
-        return pack_infos(values)
-    if kind in (int, float, bool):
-        filled = [value if has else 0 for value, has in zip(values, has_key, strict=True)]
-        return np.array(filled, dtype=kind)  # numpy makes a None among numbers NaN
+def _pack(column: list[Any], has_key: list[bool], *, is_text: bool) -> Any:
+    kind = type(column[has_key.index(True)])
+    if kind is dict and not is_text:
+        return pack_infos([None if value is _MISSING else value for value in column])
+    is_number = kind in (int, float, bool)
+    filler = 0 if is_number else None
+    values = [filler if value is _MISSING else value for value in column]
+    if is_number:
+        return np.array(values, dtype=kind)  # numpy makes a None among numbers NaN
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
