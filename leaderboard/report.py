@@ -26,7 +26,7 @@ HEADINGS = {
 }
 _COLORS = ("#6b7280", "#b45309", "#2563eb", "#059669", "#7c3aed", "#dc2626", "#0891b2", "#be185d")
 _TEMPLATE = Path(__file__).with_name("report.html")
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 320, 56, 48
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 640, 332, 56, 24, 48
 
 
 def write_report(evaluation: Evaluation, out: Path, *, command: str) -> None:
@@ -218,7 +218,7 @@ def _x(share: float) -> float:
 
 
 def _y(level: float) -> float:
-    return 12 + (1 - level) * (_HEIGHT - _BOTTOM - 12)
+    return _TOP + (1 - level) * (_HEIGHT - _BOTTOM - _TOP)
 
 
 def _samples(evaluation: Evaluation) -> Iterable[Trajectory]:
