@@ -1,0 +1,45 @@
+"""The README is true: its code runs, its table is what the bench prints."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seekgym.agents import AGENTS
+from seekgym.leaderboard import EnvironmentChoice, evaluate
+from seekgym.leaderboard.evaluate import METRICS
+from seekgym.leaderboard.report import HEADINGS
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_code_runs(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("1.0 1.0 ")
+
+
+def test_the_table_is_what_the_bench_prints():
+    table = re.search(r"\| `seekgym/QA-v0`, seed 0 (.*?)\n\n", README, re.DOTALL)[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    assert rows[0][1:] == [HEADINGS[metric] for metric in METRICS]
+    found = evaluate(list(AGENTS), [EnvironmentChoice("seekgym/QA-v0")], seed=0)
+    expected = [
+        [
+            f"{row.agent} (sees gold)" if row.sees_gold else row.agent,
+            *(f"{row.metrics[metric].mean:.2f}" for metric in METRICS),
+        ]
+        for row in found.rows
+    ]
+    assert rows[2:] == expected
+
+
+@pytest.mark.parametrize("path", re.findall(r"\]\((?!http)([^)]+)\)|src=\"([^\"]+)\"", README))
+def test_files_it_names_exist(path):
+    assert (Path(__file__).parent.parent / "".join(path)).exists()
+
+
+def test_it_stays_one_page():
+    assert len(README.splitlines()) <= 90
