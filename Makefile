@@ -41,15 +41,17 @@ size:  ## Count the lines of code
 	@git ls-files '*.py' | xargs wc -l | sort -n | tail -n 40
 
 .venv/core: setup.cfg pyproject.toml
-	$(PYTHON) -m venv .venv
+	@echo 'Making .venv and installing into it (about half a minute)'
+	@$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade 'pip<26.2'
-	$(BIN)/pip install --quiet --progress-bar on --editable .
+	$(BIN)/pip install --progress-bar on --editable .
 	@touch $@
 
 .venv/dev: setup.cfg pyproject.toml
-	$(PYTHON) -m venv .venv
+	@echo 'Making .venv and installing into it (about half a minute)'
+	@$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade 'pip<26.2'
-	$(BIN)/pip install --quiet --progress-bar on --editable '.[dev]'
+	$(BIN)/pip install --progress-bar on --editable '.[dev]'
 	@touch .venv/core $@
 
 .PHONY: help run dev test test-all check view golden bench wheel size

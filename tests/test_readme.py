@@ -22,7 +22,11 @@ def test_the_python_code_runs(capsys):
 
 
 def test_the_table_is_what_the_bench_prints():
-    table = re.search(r"\| `seekgym/QA-v0`, seed 0 (.*?)\n\n", README, re.DOTALL)[0].splitlines()
+    table = (
+        re.search(r"\| `seekgym/QA-v0`, seed 0 (.*?)\n\n", README, re.DOTALL)[0]
+        .strip()
+        .splitlines()
+    )
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     assert rows[0][1:] == [HEADINGS[metric] for metric in METRICS]
     found = evaluate(list(AGENTS), [EnvironmentChoice("seekgym/QA-v0")], seed=0)
