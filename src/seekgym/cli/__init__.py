@@ -1,0 +1,61 @@
+"""The ``seekgym`` command. A new command is a function in a module here and a row below."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ..corpora.errors import SeekgymError
+from ..version import __version__
+from .bench import bench
+from .console import console, errors
+from .episodes import list_environments, play, show
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Search environments for agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("list")(list_environments)
+app.command()(play)
+app.command()(bench)
+app.command()(show)
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        console.print(f"seekgym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version),
+    ] = False,
+) -> None:
+    """Search environments for agents."""
+
+
+def main() -> None:
+    """Run the command; a mistake gives one line and exit code 2, never a traceback."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:
+        code = _complain(error.format_message().replace("\n", " ") + " (see --help)")
+    except SeekgymError as error:
+        code = _complain(str(error))
+    except OSError as error:
+        code = _complain(f"{error.filename or 'file'}: {error.strerror or error}")
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    errors.print(f"seekgym: {message}", markup=False, highlight=False, soft_wrap=True)
+    return 2
