@@ -17,7 +17,14 @@ from ..errors import raise_unknown
 from .people import People
 from .vocabulary import ATTRIBUTES
 
-__all__ = ["STYLES", "ArticleStyle", "PersonIds", "PhantomCorpus", "document_id"]
+__all__ = [
+    "STYLES",
+    "ArticleStyle",
+    "PersonIds",
+    "PhantomCorpus",
+    "document_id",
+    "stated_relatives",
+]
 
 ArticleStyle = Literal["wiki", "prose"]
 STYLES = ("wiki", "prose")
@@ -89,7 +96,7 @@ class PhantomCorpus(Corpus):
         return self.ids.position(document_id)
 
     def _render(self, person: int) -> Document:
-        relatives = _relatives(self.people, person)
+        relatives = stated_relatives(self.people, person)
         name = self.people.name(person)
         linked = dict.fromkeys(other for _, others in relatives for other in others)
         return Document(
@@ -101,34 +108,30 @@ class PhantomCorpus(Corpus):
 
 
 Relatives = list[tuple[str, list[int]]]
+_GENDERED = (
+    ("parent", "mother", "father"),
+    ("married", "wife", "husband"),
+    ("sibling", "sister", "brother"),
+    ("child", "daughter", "son"),
+)
 
 
-def _relatives(people: People, person: int) -> Relatives:
-    """Return the relations that an article states, each with its people, none of them empty."""
-    base = people.kinship.base
-    parents: list[int] = base["parent"].row(person).tolist()
-    children: list[int] = base["child"].row(person).tolist()
-    siblings = {sibling for parent in parents for sibling in base["child"].row(parent).tolist()}
-    spouses = {spouse for child in children for spouse in base["parent"].row(child).tolist()}
-    siblings.discard(person)
-    spouses.discard(person)
-    is_female = people.is_female
+def stated_relatives(people: People, person: int) -> Relatives:
+    """Return the relations that a person's article states, each with its people, none empty."""
+    kinship, is_female = people.kinship, people.is_female
     stated: Relatives = []
-    for female, male, group in (
-        ("mother", "father", parents),
-        ("wife", "husband", sorted(spouses)),
-        ("sister", "brother", sorted(siblings)),
-        ("daughter", "son", children),
-    ):
+    for step, female, male in _GENDERED:
+        group = kinship.stated(step, person)
         if group:
             stated.append((female, [other for other in group if is_female(other)]))
             stated.append((male, [other for other in group if not is_female(other)]))
-    stated.append(("friend", base["friend"].row(person).tolist()))
+    stated.append(("friend", kinship.stated("friend", person)))
     return [(relation, others) for relation, others in stated if others]
 
 
 def _write_wiki(people: People, person: int, name: str, relatives: Relatives) -> str:
-    family, friends = [], []
+    family: list[str] = []
+    friends: list[str] = []
     for relation, others in relatives:
         names = ", ".join(map(people.name, others))
         label, verb = (relation, "is") if len(others) == 1 else (f"{relation}s", "are")

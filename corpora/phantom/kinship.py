@@ -258,6 +258,16 @@ class Kinship:
         """Return for each of the people how many stand in the relation to them."""
         return np.bincount(self.pairs(relation, people)[0], minlength=len(people))
 
+    def stated(self, step: str, person: int) -> list[int]:
+        """Return whom a person's article names as parent, child, sibling, married or friend."""
+        if step in self.base:
+            row: list[int] = self.base[step].row(person).tolist()
+            return row
+        there, back = RELATIONS[step].parts
+        middle = self.base[there].row(person).tolist()
+        reached = {other for one in middle for other in self.base[back].row(one).tolist()}
+        return sorted(reached - {person})
+
     def _pairs(
         self, name: str, people: People, known: dict[str, tuple[Positions, People]]
     ) -> tuple[Positions, People]:

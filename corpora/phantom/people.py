@@ -1,5 +1,6 @@
 """The people of a world: families, friends, attributes and names as NumPy arrays."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -163,6 +164,15 @@ class People:
             self._by_value[attribute] = Adjacency(offsets.astype(np.int32), order)
         index = self._by_value[attribute]
         return index.row(key) if key < len(index.offsets) - 1 else index.targets[:0]
+
+    def alike(self, person: int, attributes: Sequence[str]) -> NDArray[np.int32]:
+        """Return everyone, sorted, who has a person's values of all these attributes."""
+        groups = [self.with_value(name, self.key(person, name)) for name in attributes]
+        smallest = min(groups, key=len)
+        keep = np.ones(len(smallest), np.bool_)
+        for name in attributes:
+            keep &= self.keys(name)[smallest] == self.key(person, name)
+        return smallest[keep]
 
     @property
     def nbytes(self) -> int:

@@ -47,13 +47,7 @@ _DISHES = _pairs(
     "broth cake dumpling fritter pasty pickle pie porridge pudding salad soup stew tart",
 )
 _INSTRUMENTS = tuple(
-    (
-        "accordion bagpipe balafon bassoon bugle carillon cello chimes clarinet clavichord "
-        "concertina cornet cymbal dulcimer euphonium fiddle flugelhorn flute glockenspiel gong "
-        "harmonium harp harpsichord hautboy kalimba lute lyre mandolin marimba oboe ocarina "
-        "piccolo psaltery rebec recorder sackbut shawm sitar spinet tabor theremin timpani "
-        "trombone tuba ukulele vibraphone viola virginal zither"
-    ).split()
+    ["accordion", "bagpipe", "balafon", "bassoon", "bugle", "carillon", "cello", "chimes", "clarinet", "clavichord", "concertina", "cornet", "cymbal", "dulcimer", "euphonium", "fiddle", "flugelhorn", "flute", "glockenspiel", "gong", "harmonium", "harp", "harpsichord", "hautboy", "kalimba", "lute", "lyre", "mandolin", "marimba", "oboe", "ocarina", "piccolo", "psaltery", "rebec", "recorder", "sackbut", "shawm", "sitar", "spinet", "tabor", "theremin", "timpani", "trombone", "tuba", "ukulele", "vibraphone", "viola", "virginal", "zither"]
 )
 
 ATTRIBUTES: dict[str, Attribute] = {
