@@ -6,12 +6,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .kinship import Adjacency, relation_steps
+from .kinship import relation_steps
 from .people import People
 
-__all__ = ["REDUNDANT", "STEP_KINDS", "Edges", "draw_pool"]
+__all__ = ["Edges", "draw_pool"]
 
-STEP_KINDS = ("parent", "child", "sibling", "married", "friend")
 # Two stated relations that come to one: a parent's child is a sibling, a sibling's mother one's own
 # mother. A chain that joined them would promise more hops than its shortest proof has.
 _JOINED = {
@@ -20,9 +19,6 @@ _JOINED = {
     "sibling": ("sibling", "parent"),
     "married": ("married", "child"),
 }
-REDUNDANT = np.array(
-    [[second in _JOINED.get(first, ()) for second in STEP_KINDS] for first in STEP_KINDS]
-)
 _MOST_CHOICES = 12  # a filter picks one of at most so many
 _WHOLE = 15_000  # a world up to here is its own pool
 _POOL_FAMILIES = 150
@@ -74,60 +70,82 @@ class Edges:
         )
 
     @cached_property
-    def hops(self) -> NDArray[np.int16]:
-        """How many stated relations each relation joins, shape (relations,)."""
-        return np.array([len(relation_steps(name)) for name in self.relations], np.int16)
+    def hops(self) -> list[int]:
+        """How many stated relations each relation joins."""
+        return [len(relation_steps(name)) for name in self.relations]
 
     @cached_property
-    def first_kind(self) -> NDArray[np.int8]:
-        """The first stated relation of each, as a place in ``STEP_KINDS``."""
-        return np.array([_kind(relation_steps(name)[0]) for name in self.relations], np.int8)
+    def redundant(self) -> set[tuple[int, int]]:
+        """The pairs of relations, by code, that must not follow one another."""
+        return {
+            (first, second)
+            for first, one in enumerate(self.relations)
+            for second, other in enumerate(self.relations)
+            if relation_steps(other)[0] in _JOINED.get(relation_steps(one)[-1], ())
+        }
 
     @cached_property
-    def last_kind(self) -> NDArray[np.int8]:
-        """The last stated relation of each, as a place in ``STEP_KINDS``."""
-        return np.array([_kind(relation_steps(name)[-1]) for name in self.relations], np.int8)
+    def views(self) -> dict[tuple[str, str], tuple[memoryview, memoryview]]:
+        """Offsets and edges that leave ("from") and enter ("to") each row.
 
-    @cached_property
-    def by_row(self) -> dict[str, Adjacency]:
-        """Edges that leave and that enter each row: one, several or any number of targets."""
+        Apart for relations to "one" person, to "several", and to "any" number.
+        """
         is_one = self.size == 1
-        groups = {"one": is_one, "several": ~is_one & (self.size <= _MOST_CHOICES)}
-        groups["any"] = np.ones_like(is_one)
+        is_several = ~is_one & (self.size <= _MOST_CHOICES)
         views = {}
-        for name, chosen in groups.items():
+        for name, chosen in (("one", is_one), ("several", is_several), ("any", self.size > 0)):
             edges = np.flatnonzero(chosen)
-            views[f"{name} from"] = self._grouped(edges, self.source[edges])
+            views[name, "from"] = _grouped(edges, self.source[edges], len(self.pool))
             inside = edges[self.target_row[edges] >= 0]
-            views[f"{name} to"] = self._grouped(inside, self.target_row[inside])
+            views[name, "to"] = _grouped(inside, self.target_row[inside], len(self.pool))
         return views
 
+    def rivals(self, edge: int) -> list[int]:
+        """Return all who stand in an edge's relation to its source."""
+        row = self.source_view[edge] * len(self.relations) + self.relation_view[edge]
+        offsets, edges = self._groups
+        return [self.target_view[other] for other in edges[offsets[row] : offsets[row + 1]]]
+
     @cached_property
-    def groups(self) -> Adjacency:
-        """The edges of one source and relation: row ``source * relations + relation``."""
+    def _groups(self) -> tuple[memoryview, memoryview]:
         keys = self.source.astype(np.int64) * len(self.relations) + self.relation
         return _grouped(np.arange(len(keys)), keys, len(self.pool) * len(self.relations))
 
-    def group_of(self, edges: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the row of ``groups`` that holds each edge."""
-        return (
-            self.source[edges].astype(np.int64) * len(self.relations) + self.relation[edges]
-        ).astype(np.int32)
+    # A memoryview gives one item as a Python number, several times faster than an array does.
 
-    def _grouped(self, edges: NDArray[np.int64], rows: NDArray[np.int32]) -> Adjacency:
-        return _grouped(edges, rows, len(self.pool))
+    @cached_property
+    def pool_view(self) -> memoryview:
+        """The people that edges lead from."""
+        return self.pool.data
 
+    @cached_property
+    def source_view(self) -> memoryview:
+        """The row in the pool that each edge leaves."""
+        return self.source.data
 
-def _kind(step: str) -> int:
-    return STEP_KINDS.index(step)
+    @cached_property
+    def relation_view(self) -> memoryview:
+        """The code of each edge's relation."""
+        return self.relation.data
+
+    @cached_property
+    def target_view(self) -> memoryview:
+        """The person that each edge leads to."""
+        return self.target.data
+
+    @cached_property
+    def target_row_view(self) -> memoryview:
+        """The row in the pool that each edge leads to, or -1."""
+        return self.target_row.data
 
 
 def _grouped(
     edges: NDArray[np.int64], rows: NDArray[np.int32] | NDArray[np.int64], size: int
-) -> Adjacency:
+) -> tuple[memoryview, memoryview]:
+    """Return offsets and edges, sorted by row."""
     order = np.argsort(rows, kind="stable")
     offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size))))
-    return Adjacency(offsets.astype(np.int32), edges[order].astype(np.int32))
+    return offsets.astype(np.int32).data, edges[order].astype(np.int32).data
 
 
 def draw_pool(people: People, rng: np.random.Generator) -> NDArray[np.int32]:

@@ -1,6 +1,5 @@
 """Turns walks into questions: describes the start, and asks something about the end."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,57 +10,60 @@ from .grammar import Chain, Question, QuestionKind
 from .kinship import relation_steps
 from .people import People
 from .vocabulary import ATTRIBUTES
-from .walks import FILTERS, draw_walks
+from .walks import FILTERS, draw_walk
 
-__all__ = ["draw_questions"]
+__all__ = ["QuestionSource"]
 
 _MOST_CHOICES = 8
 _ABSENT = ("mother", "father", "sister", "brother", "daughter", "son", "friend")
 
 
-def draw_questions(
-    people: People,
-    edges: Edges,
-    rng: np.random.Generator,
-    *,
-    cell: tuple[QuestionKind, int, int],
-    is_set: bool,
-) -> list[Question]:
-    """Draw a batch of questions of one kind, number of hops and number of constraints."""
-    return _Batch(people, edges, rng, is_set).draw(*cell)
+class QuestionSource:
+    """Draws questions one at a time.
 
+    Args:
+        people: Who is asked about.
+        edges: What can be walked.
+        rng: Where every draw comes from.
+        is_set: A description denotes all who fit it, and every answer is asked for.
+    """
 
-class _Batch:
     def __init__(
-        self, people: People, edges: Edges, rng: np.random.Generator, is_set: bool
+        self, people: People, edges: Edges, rng: np.random.Generator, *, is_set: bool
     ) -> None:
         self.people, self.edges, self.rng, self.is_set = people, edges, rng, is_set
 
-    def draw(self, kind: QuestionKind, hops: int, constraints: int) -> list[Question]:
-        """Draw questions of a cell."""
-        if kind == "chain":
-            chains = self._chains(hops, constraints)
-            return [Question(kind, (chain,), is_set=self.is_set) for chain in chains]
-        if kind == "comparison":
-            return list(self._comparisons(hops - 2, constraints))
-        if kind == "superlative":
-            return list(self._superlatives(hops, constraints))
-        if kind == "count" and self.is_set:
-            return list(self._set_counts(hops, constraints))
-        ask = {
-            "attribute": self._ask_attribute,
-            "yes_no": self._ask_yes_no,
-            "count": self._ask_count,
-            "unanswerable": self._ask_absent,
-        }[kind]
-        asked = [ask(chain) for chain in self._chains(hops - 1, constraints)]
-        return [question for question in asked if question is not None]
+    def draw(self, kind: QuestionKind, hops: int, constraints: int) -> Question | None:
+        """Draw a question of a cell; None where the walk led to none."""
+        match kind:
+            case "comparison":
+                return self._comparison(hops - 2, constraints)
+            case "superlative":
+                size = 2 + self._below(min(_MOST_CHOICES, hops - 1) - 1)
+                return self._superlative(self._chain(hops - 1 - size, constraints), size)
+            case "count" if self.is_set:
+                return self._set_count(hops, constraints)
+            case "chain":
+                chain = self._chain(hops, constraints)
+                return None if chain is None else Question(kind, (chain,), is_set=self.is_set)
+        described = self._chain(hops - 1, constraints)
+        if described is None:
+            return None
+        match kind:
+            case "attribute":
+                return self._attribute(described)
+            case "yes_no":
+                return self._yes_no(described)
+            case "count":
+                return self._count(described)
+            case "unanswerable":
+                return self._absent(described)
 
-    def _chains(self, hops: int, constraints: int) -> list[Chain]:
-        """Draw walks, some constraints at the start and the others along the way."""
-        most_filters = 0 if self.is_set else hops
-        at_start = int(self.rng.integers(max(0, constraints - most_filters), constraints + 1))
-        walks = draw_walks(
+    def _chain(self, hops: int, constraints: int) -> Chain | None:
+        """Draw a walk, some constraints at its start and the others along the way."""
+        fewest = constraints if self.is_set else max(0, constraints - hops)
+        at_start = fewest + self._below(constraints - fewest + 1)
+        walk = draw_walk(
             self.people,
             self.edges,
             self.rng,
@@ -69,46 +71,42 @@ class _Batch:
             filters=constraints - at_start,
             is_definite=not self.is_set,
         )
-        if not at_start:
-            return walks
-        described = [self._describe_start(chain, at_start) for chain in walks]
-        return [chain for chain in described if chain is not None]
+        return self._describe_start(walk, at_start) if walk and at_start else walk
 
     def _describe_start(self, chain: Chain, constraints: int) -> Chain | None:
         """Put attributes in place of the start's name, if they fit nobody else."""
-        order = self.rng.permutation(len(ATTRIBUTES))[:constraints]
+        order = self.rng.permutation(len(ATTRIBUTES))[:constraints].tolist()
         chosen = tuple(name for place, name in enumerate(ATTRIBUTES) if place in order)
         if not self.is_set and len(self.people.alike(chain.people[0], chosen)) > 1:
             return None
         return replace(chain, constraints=chosen)
 
-    def _ask_attribute(self, chain: Chain) -> Question | None:
+    def _attribute(self, chain: Chain) -> Question | None:
         asked = self._pick(tuple(ATTRIBUTES))
         if _is_told(chain, asked):
             return None
         return Question("attribute", (chain,), asked=asked, is_set=self.is_set)
 
-    def _ask_yes_no(self, chain: Chain) -> Question | None:
+    def _yes_no(self, chain: Chain) -> Question | None:
         """Suppose the right value, or as often the value of somebody else."""
         asked = self._pick(FILTERS)
         other = chain.end
         if self.rng.random() < 0.5:
-            other = int(self.rng.integers(len(self.people)))
+            other = self._below(len(self.people))
             if self.people.key(other, asked) == self.people.key(chain.end, asked):
                 return None
         if _is_told(chain, asked):
             return None
-        value = self.people.value(other, asked)
-        return Question("yes_no", (chain,), asked=asked, value=value)
+        return Question("yes_no", (chain,), asked=asked, value=self.people.value(other, asked))
 
-    def _ask_count(self, chain: Chain) -> Question | None:
+    def _count(self, chain: Chain) -> Question | None:
         stated = stated_relatives(self.people, chain.end)
         if not stated:
             return None
-        asked, others = stated[self.rng.integers(len(stated))]
+        asked, others = stated[self._below(len(stated))]
         return Question("count", (chain,), asked=asked, choices=tuple(others))
 
-    def _ask_absent(self, chain: Chain) -> Question | None:
+    def _absent(self, chain: Chain) -> Question | None:
         spouse = "husband" if self.people.is_female(chain.end) else "wife"
         stated = {relation for relation, _ in stated_relatives(self.people, chain.end)}
         absent = tuple(name for name in (*_ABSENT, spouse) if name not in stated)
@@ -116,44 +114,44 @@ class _Batch:
             return None
         return Question("unanswerable", (chain,), asked=self._pick(absent))
 
-    def _set_counts(self, hops: int, constraints: int) -> Iterator[Question]:
-        """Ask how many there are in any relation to all who are described."""
+    def _set_count(self, hops: int, constraints: int) -> Question | None:
+        """Ask how many stand in any relation to each of those described."""
         fits = tuple(r for r in self.edges.relations if len(relation_steps(r)) <= hops)
-        if fits:
-            asked = self._pick(fits)
-            for chain in self._chains(hops - len(relation_steps(asked)), constraints):
-                yield Question("count", (chain,), asked=asked, is_set=True)
+        asked = self._pick(fits)
+        chain = self._chain(hops - len(relation_steps(asked)), constraints)
+        return None if chain is None else Question("count", (chain,), asked=asked, is_set=True)
 
-    def _comparisons(self, hops: int, constraints: int) -> Iterator[Question]:
-        """Pair walks whose ends were not born on the same day."""
-        first_hops = int(self.rng.integers(hops + 1))
-        first_constraints = int(self.rng.integers(constraints + 1))
-        firsts = self._chains(first_hops, first_constraints)
-        seconds = self._chains(hops - first_hops, constraints - first_constraints)
-        birth = self.people.birth
-        for first, second in zip(firsts, seconds, strict=False):
-            is_told = _is_told(first, "birth") or _is_told(second, "birth")
-            if birth[first.end] != birth[second.end] and not is_told:
-                yield Question("comparison", (first, second))
+    def _comparison(self, hops: int, constraints: int) -> Question | None:
+        """Join two walks whose ends were not born on the same day."""
+        first_hops, first_constraints = self._below(hops + 1), self._below(constraints + 1)
+        first = self._chain(first_hops, first_constraints)
+        second = self._chain(hops - first_hops, constraints - first_constraints)
+        if first is None or second is None:
+            return None
+        is_told = _is_told(first, "birth") or _is_told(second, "birth")
+        if is_told or self.people.key(first.end, "birth") == self.people.key(second.end, "birth"):
+            return None
+        return Question("comparison", (first, second))
 
-    def _superlatives(self, hops: int, constraints: int) -> Iterator[Question]:
+    def _superlative(self, chain: Chain | None, size: int) -> Question | None:
         """Ask for the oldest or youngest of several who stand in one stated relation."""
-        size = int(self.rng.integers(2, min(_MOST_CHOICES, hops - 1) + 1))
-        birth = self.people.birth
-        for chain in self._chains(hops - 1 - size, constraints):
-            groups = stated_relatives(self.people, chain.end)
-            fits = [(name, others) for name, others in groups if len(others) == size]
-            if not fits or _is_told(chain, "birth"):
-                continue
-            asked, others = fits[self.rng.integers(len(fits))]
-            value = ("oldest", "youngest")[self.rng.integers(2)]
-            if len(set(birth[others].tolist())) == size:
-                yield Question(
-                    "superlative", (chain,), asked=asked, value=value, choices=tuple(others)
-                )
+        if chain is None or _is_told(chain, "birth"):
+            return None
+        stated = stated_relatives(self.people, chain.end)
+        groups = [(name, others) for name, others in stated if len(others) == size]
+        if not groups:
+            return None
+        asked, others = groups[self._below(len(groups))]
+        if len({self.people.key(other, "birth") for other in others}) < size:
+            return None
+        value = self._pick(("oldest", "youngest"))
+        return Question("superlative", (chain,), asked=asked, value=value, choices=tuple(others))
+
+    def _below(self, bound: int) -> int:
+        return int(self.rng.random() * bound)
 
     def _pick(self, names: tuple[str, ...]) -> str:
-        return names[self.rng.integers(len(names))]
+        return names[self._below(len(names))]
 
 
 def _is_told(chain: Chain, attribute: str) -> bool:

@@ -5,7 +5,7 @@ PhantomEnvironments (arXiv:2609.40221)::
 
     question    -> "Who is" person "?"                                        chain
                  | "What is the" attribute "of" person "?"                    attribute
-                 | "Who was born first," person "or" person "?"               comparison
+                 | "Who was born first:" person ", or" person "?"              comparison
                  | "Which" relation "of" person "is the oldest?"              superlative
                  | "How many" relations "does" person "have?"                 count
                  | "Is the" attribute "of" person value "?"                   yes_no
@@ -103,12 +103,10 @@ class QuestionSettings:
         ]
 
 
-def _check_range(name: str, value: object, low: int, high: int) -> None:
-    is_pair = isinstance(value, tuple) and len(value) == 2
-    if not is_pair or not all(isinstance(end, int) for end in value):  # type: ignore[attr-defined]
+def _check_range(name: str, value: tuple[int, int], low: int, high: int) -> None:
+    if not isinstance(value, tuple) or [type(end) for end in value] != [int, int]:
         raise ConfigurationError(f"{name} must be a pair of whole numbers, got {value!r}")
-    first, last = value  # type: ignore[misc]
-    if not low <= first <= last <= high:
+    if not low <= value[0] <= value[1] <= high:
         raise ConfigurationError(
             f"{name} must be (fewest, most) with {low} <= fewest <= most <= {high}, got {value!r}"
         )
@@ -213,7 +211,7 @@ class Question:
             case "attribute":
                 return f"What is the {ATTRIBUTES[self.asked].name} of {who}?"
             case "comparison":
-                return f"Who was born first, {who} or {described[1]}?"
+                return f"Who was born first: {who}, or {described[1]}?"
             case "superlative":
                 return f"Which {RELATIONS[self.asked].label} of {who} is the {self.value}?"
             case "count":

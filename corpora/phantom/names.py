@@ -8,7 +8,7 @@ splits share no given name, no surname and no full name, whatever their seeds.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from math import gcd
 from typing import Literal
 
@@ -22,10 +22,10 @@ _ONSETS = "b bl br d dr f fl g gl gr h j k kl l m n p pl r s sk st t th tr v w y
 _SYLLABLES = [onset + vowel for onset in _ONSETS.split(" ") for vowel in "aeiou"]
 _CODAS = {"train": "nkvx", "test": "mtzg"}
 _PAIRS = len(_SYLLABLES) ** 2
-_TAILS = len(_SYLLABLES) * 4
+_ENDINGS = len(_SYLLABLES) * 4
 
 GIVEN_NAMES = _PAIRS * 4
-SURNAMES = _PAIRS * _TAILS
+SURNAMES = _PAIRS * _ENDINGS
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,21 @@ class Names:
 
     def full(self, person: int, lineage: int) -> str:
         """Return given name and surname."""
-        pair, tail = divmod((self.surname[0] * lineage + self.surname[1]) % SURNAMES, _TAILS)
-        given = (self.given[0] * person + self.given[1]) % GIVEN_NAMES
-        first, coda = divmod(given, 4)
-        return (
-            f"{self._pairs[first]}{_CODAS[self.split][coda]} {self._pairs[pair]}{self._tails[tail]}"
-        )
+        pair, ending = divmod((self.surname[0] * lineage + self.surname[1]) % SURNAMES, _ENDINGS)
+        first, coda = divmod((self.given[0] * person + self.given[1]) % GIVEN_NAMES, 4)
+        beginnings = _beginnings()
+        surname = beginnings[pair] + _endings(self.split)[ending]
+        return f"{beginnings[first]}{_CODAS[self.split][coda]} {surname}"
 
-    @cached_property
-    def _pairs(self) -> list[str]:
-        return [first.capitalize() + second for first in _SYLLABLES for second in _SYLLABLES]
 
-    @cached_property
-    def _tails(self) -> list[str]:
-        return [syllable + coda for syllable in _SYLLABLES for coda in _CODAS[self.split]]
+@cache
+def _beginnings() -> list[str]:
+    return [first.capitalize() + second for first in _SYLLABLES for second in _SYLLABLES]
+
+
+@cache
+def _endings(split: WorldSplit) -> list[str]:
+    return [syllable + coda for syllable in _SYLLABLES for coda in _CODAS[split]]
 
 
 def _draw_permutation(size: int, rng: np.random.Generator) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """The people of a world: families, friends, attributes and names as NumPy arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from .vocabulary import ATTRIBUTES
 __all__ = ["MAX_PEOPLE", "People", "WorldSettings"]
 
 MAX_PEOPLE = 10_000_000
+_NAMES_KEPT = 10_000  # a family's articles name the same people again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class People:
 
     def name(self, person: int) -> str:
         """Return a person's full name."""
-        return self.names.full(person, self._lineage_view[person])
+        return self._name(person)
 
     def value(self, person: int, attribute: str) -> str:
         """Return the text of one of a person's attributes; a date is ISO 8601."""
@@ -181,6 +182,15 @@ class People:
         sizes += [codes.nbytes for codes in self.codes.values()]
         sizes += [a.offsets.nbytes + a.targets.nbytes for a in self.kinship.base.values()]
         return sum(sizes) + self.kinship.is_female.nbytes
+
+    def __reduce__(self) -> tuple[Callable[[WorldSettings], "People"], tuple[WorldSettings]]:
+        """Pickle the settings alone: they give the same people everywhere."""
+        return People.draw, (self.settings,)
+
+    @cached_property
+    def _name(self) -> Callable[[int], str]:
+        full, lineage = self.names.full, self._lineage_view
+        return lru_cache(_NAMES_KEPT)(lambda person: full(person, lineage[person]))
 
     # A memoryview gives one item as a Python number, several times faster than an array does.
 

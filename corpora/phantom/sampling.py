@@ -1,19 +1,18 @@
 """Draws questions, cell by cell: so many of each kind, number of hops and of constraints.
 
-Every batch of candidates has its own random stream, named by seed, cell and number. So the first
+Every cell has its own random stream, named by seed and cell. So the first
 questions of a cell are the same whatever other cells are asked for, and however many of them.
 """
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
 from ..errors import ConfigurationError
 from ..tasks import Task
 from .edges import Edges, draw_pool
-from .endings import draw_questions
+from .endings import QuestionSource
 from .grammar import KINDS, Question, QuestionKind, QuestionSettings
 from .people import People
 from .proofs import definite_task, set_task
@@ -23,8 +22,9 @@ __all__ = ["draw_tasks"]
 Accept = Callable[[Sequence[Task]], Sequence[bool]]
 Cell = tuple[QuestionKind, int, int]
 
-_BATCHES_A_POOL = 8
-_DRY_BATCHES = 40  # a cell that gives nothing new in so many batches in a row holds no more
+_A_POOL = 64  # questions of a cell drawn from one pool
+_MOST_POOLS = 10_000
+_DRY = 3_000  # a cell that gives nothing new in so many draws in a row holds no more
 _AT_ONCE = 32  # tasks checked by a retriever together
 
 
@@ -73,19 +73,21 @@ def _interleaved(groups: list[list[Task]]) -> list[Task]:
 
 
 class _Pools:
-    """The edges that questions are walked along: those of everyone, or of one pool after another."""
+    """The edges that questions are walked along: of everyone, or of one pool after another."""
 
     def __init__(self, people: People, relations: tuple[str, ...], seed: int) -> None:
         self.people, self.relations, self.seed = people, relations, seed
         self._edges: dict[int, Edges] = {}
+        self.is_one = False
 
     def __getitem__(self, number: int) -> Edges:
+        """Return the edges of a pool, followed once."""
+        if self.is_one:
+            number = 0
         if number not in self._edges:
             pool = draw_pool(self.people, np.random.default_rng([self.seed, 1, number]))
-            if len(pool) == len(self.people) and self._edges:
-                self._edges[number] = self._edges[0]
-            else:
-                self._edges[number] = Edges.between(self.people, pool, self.relations)
+            self.is_one = len(pool) == len(self.people)
+            self._edges[number] = Edges.between(self.people, pool, self.relations)
         return self._edges[number]
 
 
@@ -108,45 +110,44 @@ class _CellTasks:
         self._accept, self._pools, self._seed = accept, pools, seed
         self._prove = set_task if self._is_set else definite_task
         self._seen: set[Question] = set()
-        self._waiting: deque[Question] = deque()
-        self._batch = 0
-        self._dry_batches = 0
+        self._candidates = self._draw()
+        self._number = 0  # of the candidate: a question has the same id whatever is accepted
 
     def fill(self, wanted: int) -> None:
         """Draw until there are so many tasks, or the cell is dry."""
         while len(self.tasks) < wanted and not self.is_dry:
-            if not self._waiting:
-                self._draw_batch()
-                continue
-            some = min(_AT_ONCE, len(self._waiting), wanted - len(self.tasks))
-            self._keep([self._waiting.popleft() for _ in range(some)])
+            some = min(_AT_ONCE, wanted - len(self.tasks))
+            questions = list(islice(self._candidates, some))
+            self.is_dry = len(questions) < some
+            self._keep(questions)
 
     def _keep(self, questions: list[Question]) -> None:
-        proved = [self._prove(self._people, question, "") for question in questions]
-        tasks = [task for task in proved if task is not None]
-        if self._accept is not None:
-            kept = self._accept(tasks)
-            tasks = [task for task, keep in zip(tasks, kept, strict=True) if keep]
-        for task in tasks:
-            name = f"{self.kind}-{self.hops}h{self.constraints}c-{len(self.tasks)}"
-            self.tasks.append(replace(task, id=name))
+        tasks = []
+        for question in questions:
+            task_id = f"{self.kind}-{self.hops}h{self.constraints}c-{self._number}"
+            self._number += 1
+            task = self._prove(self._people, question, task_id)
+            if task is not None:
+                tasks.append(task)
+        kept = [True] * len(tasks) if self._accept is None else self._accept(tasks)
+        self.tasks += [task for task, keep in zip(tasks, kept, strict=True) if keep]
 
-    def _draw_batch(self) -> None:
-        stream = [self._seed, 2, KINDS.index(self.kind), self.hops, self.constraints, self._batch]
-        rng = np.random.default_rng(stream)
-        edges = self._pools[self._batch // _BATCHES_A_POOL]
-        self._batch += 1
-        before = len(self._seen)
-        drawn = draw_questions(
-            self._people,
-            edges,
-            rng,
-            cell=(self.kind, self.hops, self.constraints),
-            is_set=self._is_set,
-        )
-        for question in drawn:
-            if question not in self._seen:
+    def _draw(self) -> Iterator[Question]:
+        """Give questions never given before, from one pool after the other, until it is dry."""
+        cell = (self.kind, self.hops, self.constraints)
+        stream = (self._seed, 2, KINDS.index(self.kind), self.hops, self.constraints)
+        for number in range(_MOST_POOLS):
+            rng = np.random.default_rng([*stream, number])
+            source = QuestionSource(self._people, self._pools[number], rng, is_set=self._is_set)
+            given = failed = 0
+            while failed < _DRY and (given < _A_POOL or self._pools.is_one):
+                question = source.draw(*cell)
+                if question is None or question in self._seen:
+                    failed += 1
+                    continue
+                failed = 0
+                given += 1
                 self._seen.add(question)
-                self._waiting.append(question)
-        self._dry_batches = 0 if len(self._seen) > before else self._dry_batches + 1
-        self.is_dry = self._dry_batches >= _DRY_BATCHES
+                yield question
+            if self._pools.is_one:
+                return

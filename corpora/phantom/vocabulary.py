@@ -18,6 +18,10 @@ class Attribute:
     values: Sequence[str] = ()
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 def _pairs(firsts: str, seconds: str, *, between: str = " ") -> tuple[str, ...]:
     return tuple(between.join(pair) for pair in product(firsts.split(), seconds.split()))
 
@@ -46,8 +50,12 @@ _DISHES = _pairs(
     "quince sorrel walnut",
     "broth cake dumpling fritter pasty pickle pie porridge pudding salad soup stew tart",
 )
-_INSTRUMENTS = tuple(
-    ["accordion", "bagpipe", "balafon", "bassoon", "bugle", "carillon", "cello", "chimes", "clarinet", "clavichord", "concertina", "cornet", "cymbal", "dulcimer", "euphonium", "fiddle", "flugelhorn", "flute", "glockenspiel", "gong", "harmonium", "harp", "harpsichord", "hautboy", "kalimba", "lute", "lyre", "mandolin", "marimba", "oboe", "ocarina", "piccolo", "psaltery", "rebec", "recorder", "sackbut", "shawm", "sitar", "spinet", "tabor", "theremin", "timpani", "trombone", "tuba", "ukulele", "vibraphone", "viola", "virginal", "zither"]
+_INSTRUMENTS = _words(
+    "accordion bagpipe balafon bassoon bugle carillon cello chimes clarinet clavichord "
+    "concertina cornet cymbal dulcimer euphonium fiddle flugelhorn flute glockenspiel gong "
+    "harmonium harp harpsichord hautboy kalimba lute lyre mandolin marimba oboe ocarina "
+    "piccolo psaltery rebec recorder sackbut shawm sitar spinet tabor theremin timpani "
+    "trombone tuba ukulele vibraphone viola virginal zither"
 )
 
 ATTRIBUTES: dict[str, Attribute] = {

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -140,8 +140,8 @@ class PhantomWorld:
         head = f'{{"settings": {_json(asdict(self.settings))}, "people": ['
         last = len(self.people) - 1
         people = (_json(f) + "," * (place < last) for place, f in enumerate(self.facts()))
-        lines = chain([head], people, ["]}"])
-        _write_lines(target / "facts.json", lines, len(self.people) + 2, progress)
+        whole = chain([head], people, ["]}"])
+        _write_lines(target / "facts.json", whole, len(self.people) + 2, progress)
 
 
 def _acceptance(retriever: Retriever, top_k: int) -> Callable[[Sequence[Task]], list[bool]]:
@@ -160,7 +160,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _write_lines(path: Path, lines: Iterator[str], total: int, progress: Progress | None) -> None:
+def _write_lines(path: Path, lines: Iterable[str], total: int, progress: Progress | None) -> None:
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(lines, start=1):
             file.write(line + "\n")
