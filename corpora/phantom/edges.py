@@ -85,7 +85,7 @@ class Edges:
         }
 
     @cached_property
-    def views(self) -> dict[tuple[str, str], tuple[memoryview, memoryview]]:
+    def views(self) -> dict[tuple[str, str], tuple[list[int], list[int]]]:
         """Offsets and edges that leave ("from") and enter ("to") each row.
 
         Apart for relations to "one" person, to "several", and to "any" number.
@@ -102,50 +102,55 @@ class Edges:
 
     def rivals(self, edge: int) -> list[int]:
         """Return all who stand in an edge's relation to its source."""
-        row = self.source_view[edge] * len(self.relations) + self.relation_view[edge]
+        row = self.source_list[edge] * len(self.relations) + self.relation_list[edge]
         offsets, edges = self._groups
-        return [self.target_view[other] for other in edges[offsets[row] : offsets[row + 1]]]
+        return [self.target_list[other] for other in edges[offsets[row] : offsets[row + 1]]]
 
     @cached_property
-    def _groups(self) -> tuple[memoryview, memoryview]:
+    def _groups(self) -> tuple[list[int], list[int]]:
         keys = self.source.astype(np.int64) * len(self.relations) + self.relation
         return _grouped(np.arange(len(keys)), keys, len(self.pool) * len(self.relations))
 
-    # A memoryview gives one item as a Python number, several times faster than an array does.
+    # A list gives one item several times faster than an array does.
 
     @cached_property
-    def pool_view(self) -> memoryview:
+    def pool_list(self) -> list[int]:
         """The people that edges lead from."""
-        return self.pool.data
+        return _listed(self.pool)
 
     @cached_property
-    def source_view(self) -> memoryview:
+    def source_list(self) -> list[int]:
         """The row in the pool that each edge leaves."""
-        return self.source.data
+        return _listed(self.source)
 
     @cached_property
-    def relation_view(self) -> memoryview:
+    def relation_list(self) -> list[int]:
         """The code of each edge's relation."""
-        return self.relation.data
+        return _listed(self.relation)
 
     @cached_property
-    def target_view(self) -> memoryview:
+    def target_list(self) -> list[int]:
         """The person that each edge leads to."""
-        return self.target.data
+        return _listed(self.target)
 
     @cached_property
-    def target_row_view(self) -> memoryview:
+    def target_row_list(self) -> list[int]:
         """The row in the pool that each edge leads to, or -1."""
-        return self.target_row.data
+        return _listed(self.target_row)
+
+
+def _listed(array: NDArray[np.int16] | NDArray[np.int32]) -> list[int]:
+    numbers: list[int] = array.tolist()
+    return numbers
 
 
 def _grouped(
     edges: NDArray[np.int64], rows: NDArray[np.int32] | NDArray[np.int64], size: int
-) -> tuple[memoryview, memoryview]:
+) -> tuple[list[int], list[int]]:
     """Return offsets and edges, sorted by row."""
     order = np.argsort(rows, kind="stable")
     offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size))))
-    return offsets.astype(np.int32).data, edges[order].astype(np.int32).data
+    return offsets.tolist(), edges[order].tolist()
 
 
 def draw_pool(people: People, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -171,4 +176,5 @@ def draw_pool(people: People, rng: np.random.Generator) -> NDArray[np.int32]:
 def _members(starts: NDArray[np.int64], families: NDArray[np.int64]) -> NDArray[np.int32]:
     counts = np.diff(starts)[families]
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return (np.repeat(starts[families], counts) + within).astype(np.int32)
+    members: NDArray[np.int64] = np.repeat(starts[families], counts) + within
+    return members.astype(np.int32)

@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from .articles import stated_relatives
 from .edges import Edges
 from .grammar import Chain, Question, QuestionKind
 from .kinship import relation_steps
 from .people import People
 from .vocabulary import ATTRIBUTES
-from .walks import FILTERS, draw_walk
+from .walks import FILTERS, Chance, draw_walk
 
 __all__ = ["QuestionSource"]
 
@@ -24,14 +22,12 @@ class QuestionSource:
     Args:
         people: Who is asked about.
         edges: What can be walked.
-        rng: Where every draw comes from.
+        chance: Gives the numbers that decide, each at least 0 and below 1.
         is_set: A description denotes all who fit it, and every answer is asked for.
     """
 
-    def __init__(
-        self, people: People, edges: Edges, rng: np.random.Generator, *, is_set: bool
-    ) -> None:
-        self.people, self.edges, self.rng, self.is_set = people, edges, rng, is_set
+    def __init__(self, people: People, edges: Edges, chance: Chance, *, is_set: bool) -> None:
+        self.people, self.edges, self.chance, self.is_set = people, edges, chance, is_set
 
     def draw(self, kind: QuestionKind, hops: int, constraints: int) -> Question | None:
         """Draw a question of a cell; None where the walk led to none."""
@@ -66,7 +62,7 @@ class QuestionSource:
         walk = draw_walk(
             self.people,
             self.edges,
-            self.rng,
+            self.chance,
             hops=hops,
             filters=constraints - at_start,
             is_definite=not self.is_set,
@@ -75,8 +71,10 @@ class QuestionSource:
 
     def _describe_start(self, chain: Chain, constraints: int) -> Chain | None:
         """Put attributes in place of the start's name, if they fit nobody else."""
-        order = self.rng.permutation(len(ATTRIBUTES))[:constraints].tolist()
-        chosen = tuple(name for place, name in enumerate(ATTRIBUTES) if place in order)
+        names = list(ATTRIBUTES)
+        while len(names) > constraints:
+            del names[self._below(len(names))]
+        chosen = tuple(names)
         if not self.is_set and len(self.people.alike(chain.people[0], chosen)) > 1:
             return None
         return replace(chain, constraints=chosen)
@@ -91,7 +89,7 @@ class QuestionSource:
         """Suppose the right value, or as often the value of somebody else."""
         asked = self._pick(FILTERS)
         other = chain.end
-        if self.rng.random() < 0.5:
+        if self.chance() < 0.5:
             other = self._below(len(self.people))
             if self.people.key(other, asked) == self.people.key(chain.end, asked):
                 return None
@@ -148,7 +146,7 @@ class QuestionSource:
         return Question("superlative", (chain,), asked=asked, value=value, choices=tuple(others))
 
     def _below(self, bound: int) -> int:
-        return int(self.rng.random() * bound)
+        return int(self.chance() * bound)
 
     def _pick(self, names: tuple[str, ...]) -> str:
         return names[self._below(len(names))]

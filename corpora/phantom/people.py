@@ -212,7 +212,7 @@ class People:
 
 
 def _draw_friends(rng: np.random.Generator, people: int, mean_degree: float) -> Adjacency:
-    """Draw an Erdős–Rényi graph G(n, p) with p = mean degree / (n - 1).
+    """Draw an Erdős-Rényi graph G(n, p) with p = mean degree / (n - 1).
 
     The number of edges is binomial; given it, every set of that many pairs is equally likely
     (Gilbert 1959, "Random Graphs").

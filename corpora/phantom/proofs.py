@@ -107,9 +107,9 @@ def stated_path(kinship: Kinship, source: int, steps: Sequence[str], target: int
     if len(steps) == 1:
         return [source, target] if target in kinship.stated(steps[0], source) else []
     for middle in kinship.stated(steps[0], source):
-        if middle != target and (rest := stated_path(kinship, middle, steps[1:], target)):
-            if source not in rest:
-                return [source, *rest]
+        rest = [] if middle == target else stated_path(kinship, middle, steps[1:], target)
+        if rest and source not in rest:
+            return [source, *rest]
     return []
 
 

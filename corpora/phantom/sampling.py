@@ -16,6 +16,7 @@ from .endings import QuestionSource
 from .grammar import KINDS, Question, QuestionKind, QuestionSettings
 from .people import People
 from .proofs import definite_task, set_task
+from .walks import chances
 
 __all__ = ["draw_tasks"]
 
@@ -138,7 +139,9 @@ class _CellTasks:
         stream = (self._seed, 2, KINDS.index(self.kind), self.hops, self.constraints)
         for number in range(_MOST_POOLS):
             rng = np.random.default_rng([*stream, number])
-            source = QuestionSource(self._people, self._pools[number], rng, is_set=self._is_set)
+            source = QuestionSource(
+                self._people, self._pools[number], chances(rng), is_set=self._is_set
+            )
             given = failed = 0
             while failed < _DRY and (given < _A_POOL or self._pools.is_one):
                 question = source.draw(*cell)
