@@ -67,7 +67,11 @@ class QuestionSource:
             filters=constraints - at_start,
             is_definite=not self.is_set,
         )
-        return self._describe_start(walk, at_start) if walk and at_start else walk
+        if walk and at_start:
+            walk = self._describe_start(walk, at_start)
+        if walk and self.is_set:  # whom it was walked along does not matter
+            walk = replace(walk, people=walk.people[:1])
+        return walk
 
     def _describe_start(self, chain: Chain, constraints: int) -> Chain | None:
         """Put attributes in place of the start's name, if they fit nobody else."""
@@ -75,9 +79,10 @@ class QuestionSource:
         while len(names) > constraints:
             del names[self._below(len(names))]
         chosen = tuple(names)
-        if not self.is_set and len(self.people.alike(chain.people[0], chosen)) > 1:
-            return None
-        return replace(chain, constraints=chosen)
+        alike = self.people.alike(chain.people[0], chosen)
+        if self.is_set:
+            return replace(chain, people=(int(alike[0]),), constraints=chosen)
+        return replace(chain, constraints=chosen) if len(alike) == 1 else None
 
     def _attribute(self, chain: Chain) -> Question | None:
         asked = self._pick(tuple(ATTRIBUTES))

@@ -117,7 +117,8 @@ class Chain:
     """A description of a person that starts from a name or from attributes.
 
     Attributes:
-        people: Who is passed, from the start to the person described; one more than relations.
+        people: Who is passed, from the start to the person described: one more than relations.
+            The start alone where the description denotes all who fit it.
         relations: The relations that lead from each to the next.
         filters: For each relation the attribute that picks one of several, or "".
         constraints: The attributes that describe the start; empty where it is named.
@@ -146,10 +147,11 @@ class Chain:
             text = "the person whose " + " and whose ".join(told)
         else:
             text = world.name(start)
-        for relation, chosen_by, person in zip(
-            self.relations, self.filters, self.people[1:], strict=True
-        ):
-            only = f" (the one whose {_constraint(world, person, chosen_by)})" if chosen_by else ""
+        for place, relation in enumerate(self.relations):
+            chosen_by = self.filters[place]
+            only = ""
+            if chosen_by:
+                only = f" (the one whose {_constraint(world, self.people[place + 1], chosen_by)})"
             text = f"the {RELATIONS[relation].label}{only} of {text}"
         return text
 

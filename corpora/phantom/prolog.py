@@ -68,7 +68,7 @@ def prolog_query(world: People, question: Question) -> tuple[str, str]:
     if question.kind == "attribute":
         goals.append(f"{_PREDICATES.get(question.asked, question.asked)}({here}, Answer)")
     elif question.kind == "count":
-        goals.append(f"aggregate_all(count, distinct({question.asked}({here}, Y)), Answer)")
+        goals.append(f"aggregate_all(count, distinct({question.asked}({here}, _)), Answer)")
     else:
         return ", ".join(goals), here
     return ", ".join(goals), "Answer"

@@ -4,6 +4,7 @@ Every cell has its own random stream, named by seed and cell. So the first
 questions of a cell are the same whatever other cells are asked for, and however many of them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
@@ -18,9 +19,10 @@ from .people import People
 from .proofs import definite_task, set_task
 from .walks import chances
 
-__all__ = ["draw_tasks"]
+__all__ = ["draw_questions"]
 
 Accept = Callable[[Sequence[Task]], Sequence[bool]]
+Drawn = tuple[Question, Task]
 Cell = tuple[QuestionKind, int, int]
 
 _A_POOL = 64  # questions of a cell drawn from one pool
@@ -29,15 +31,15 @@ _DRY = 3_000  # a cell that gives nothing new in so many draws in a row holds no
 _AT_ONCE = 32  # tasks checked by a retriever together
 
 
-def draw_tasks(
+def draw_questions(
     people: People,
     settings: QuestionSettings,
     *,
     count: int,
     seed: int,
     accept: Accept | None = None,
-) -> list[Task]:
-    """Draw so many tasks, the cells as even as the world allows, interleaved.
+) -> list[Drawn]:
+    """Draw so many questions and their tasks, the cells as even as the world allows, interleaved.
 
     Args:
         people: Who is asked about.
@@ -56,19 +58,19 @@ def draw_tasks(
     while missing > 0 and still_open:
         share = -(-missing // len(still_open))
         for source in still_open:
-            source.fill(len(source.tasks) + share)
+            source.fill(len(source.drawn) + share)
         still_open = [source for source in still_open if not source.is_dry]
-        missing = count - sum(len(source.tasks) for source in sources)
+        missing = count - sum(len(source.drawn) for source in sources)
     if missing > 0:
         raise ConfigurationError(
             f"count must be at most {count - missing}, got {count}: this world of "
             f"{len(people)} people holds no more such questions; ask for fewer, for a wider "
             "range of hops or kinds, or for a larger world"
         )
-    return _interleaved([source.tasks for source in sources])[:count]
+    return _interleaved([source.drawn for source in sources])[:count]
 
 
-def _interleaved(groups: list[list[Task]]) -> list[Task]:
+def _interleaved(groups: list[list[Drawn]]) -> list[Drawn]:
     longest = max(map(len, groups))
     return [group[place] for place in range(longest) for group in groups if place < len(group)]
 
@@ -105,33 +107,48 @@ class _CellTasks:
         accept: Accept | None,
     ) -> None:
         self.kind, self.hops, self.constraints = cell
-        self.tasks: list[Task] = []
+        self.drawn: list[Drawn] = []
         self.is_dry = False
         self._people, self._is_set = people, settings.semantics == "set"
         self._accept, self._pools, self._seed = accept, pools, seed
         self._prove = set_task if self._is_set else definite_task
         self._seen: set[Question] = set()
         self._candidates = self._draw()
+        self._answers: Counter[tuple[str, ...]] = Counter()
+        self._rejected = 0
         self._number = 0  # of the candidate: a question has the same id whatever is accepted
 
     def fill(self, wanted: int) -> None:
         """Draw until there are so many tasks, or the cell is dry."""
-        while len(self.tasks) < wanted and not self.is_dry:
-            some = min(_AT_ONCE, wanted - len(self.tasks))
+        while len(self.drawn) < wanted and not self.is_dry:
+            some = min(_AT_ONCE, wanted - len(self.drawn))
             questions = list(islice(self._candidates, some))
-            self.is_dry = len(questions) < some
+            before = len(self.drawn)
             self._keep(questions)
+            self._rejected = 0 if len(self.drawn) > before else self._rejected + len(questions)
+            self.is_dry = len(questions) < some or self._rejected >= _DRY
 
     def _keep(self, questions: list[Question]) -> None:
-        tasks = []
+        proved = []
         for question in questions:
             task_id = f"{self.kind}-{self.hops}h{self.constraints}c-{self._number}"
             self._number += 1
             task = self._prove(self._people, question, task_id)
             if task is not None:
-                tasks.append(task)
-        kept = [True] * len(tasks) if self._accept is None else self._accept(tasks)
-        self.tasks += [task for task, keep in zip(tasks, kept, strict=True) if keep]
+                proved.append((question, task))
+        accepted = [True] * len(proved)
+        if self._accept is not None:
+            accepted = list(self._accept([task for _, task in proved]))
+        for (question, task), is_accepted in zip(proved, accepted, strict=True):
+            if is_accepted and self._is_balanced(task):
+                self.drawn.append((question, task))
+                self._answers[task.answers] += 1
+
+    def _is_balanced(self, task: Task) -> bool:
+        """Tell whether a yes keeps up with the noes, and a no with the yeses."""
+        if self.kind != "yes_no":
+            return True
+        return 2 * self._answers[task.answers] <= len(self.drawn)
 
     def _draw(self) -> Iterator[Question]:
         """Give questions never given before, from one pool after the other, until it is dry."""
@@ -152,5 +169,5 @@ class _CellTasks:
                 given += 1
                 self._seen.add(question)
                 yield question
-            if self._pools.is_one:
+            if self._pools.is_one or not given:
                 return

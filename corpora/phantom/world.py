@@ -17,7 +17,7 @@ from .grammar import QuestionSettings
 from .names import WorldSplit
 from .people import People, WorldSettings
 from .prolog import prolog_facts, prolog_rules
-from .sampling import draw_tasks
+from .sampling import draw_questions
 from .vocabulary import ATTRIBUTES
 
 __all__ = ["PhantomWorld"]
@@ -96,10 +96,10 @@ class PhantomWorld:
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise ConfigurationError(f"seed must be a whole number of at least 0, got {seed!r}")
         accept = None if retriever is None else _acceptance(retriever, top_k)
-        drawn = draw_tasks(
+        drawn = draw_questions(
             self.people, settings or QuestionSettings(), count=count, seed=seed, accept=accept
         )
-        return TaskSet(drawn, name=f"{self.corpus.name}-tasks")
+        return TaskSet((task for _, task in drawn), name=f"{self.corpus.name}-tasks")
 
     def facts(self) -> Iterator[dict[str, Any]]:
         """Give what each person's article states, one person after the other."""
