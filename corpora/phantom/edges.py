@@ -1,7 +1,7 @@
 """Every relation between the people of a pool, laid out for walking in both directions."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,13 +75,21 @@ class Edges:
         return [len(relation_steps(name)) for name in self.relations]
 
     @cached_property
-    def redundant(self) -> set[tuple[int, int]]:
-        """The pairs of relations, by code, that must not follow one another."""
+    def banned_after(self) -> dict[str, set[int]]:
+        """For each relation the codes of those that must not follow it."""
+        codes = range(len(self.relations))
         return {
-            (first, second)
-            for first, one in enumerate(self.relations)
-            for second, other in enumerate(self.relations)
-            if relation_steps(other)[0] in _JOINED.get(relation_steps(one)[-1], ())
+            one: {code for code in codes if _is_joined(one, self.relations[code])}
+            for one in self.relations
+        }
+
+    @cached_property
+    def banned_before(self) -> dict[str, set[int]]:
+        """For each relation the codes of those that must not come before it."""
+        codes = range(len(self.relations))
+        return {
+            one: {code for code in codes if _is_joined(self.relations[code], one)}
+            for one in self.relations
         }
 
     @cached_property
@@ -124,6 +132,11 @@ class Edges:
         return _listed(self.source)
 
     @cached_property
+    def origin_list(self) -> list[int]:
+        """The person that each edge leaves."""
+        return _listed(self.pool[self.source])
+
+    @cached_property
     def relation_list(self) -> list[int]:
         """The code of each edge's relation."""
         return _listed(self.relation)
@@ -137,6 +150,12 @@ class Edges:
     def target_row_list(self) -> list[int]:
         """The row in the pool that each edge leads to, or -1."""
         return _listed(self.target_row)
+
+
+@cache
+def _is_joined(first: str, second: str) -> bool:
+    """Tell whether the end of one relation and the start of the next come to one step."""
+    return relation_steps(second)[0] in _JOINED.get(relation_steps(first)[-1], ())
 
 
 def _listed(array: NDArray[np.int16] | NDArray[np.int32]) -> list[int]:

@@ -135,7 +135,9 @@ class _Proof:
         ):
             source, target = chain.people[place : place + 2]
             steps = relation_steps(relation)
-            path = stated_path(self.world.kinship, source, steps, target)
+            path = [source, target]
+            if len(steps) > 1:
+                path = stated_path(self.world.kinship, source, steps, target)
             self._pass(path[1:])
             for person, other, step in zip(path, path[1:], steps, strict=False):
                 others = self.world.kinship.stated(step, person) if chosen_by else [other]

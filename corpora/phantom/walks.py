@@ -4,7 +4,8 @@ Bidirectional anchors are those of PhantomEnvironments (arXiv:2609.40221): a wal
 forward would end again and again at the few people whom many descriptions lead to.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -50,94 +51,84 @@ def draw_walk(
         filters: How many steps go to one of several by an attribute.
         is_definite: Every step leads to one person, by a filter if need be.
     """
-    row = int(chance() * len(edges.pool))
-    if not hops:
-        return Chain((edges.pool_list[row],))
-    walk = _Walk(people, edges, chance, filters, is_definite)
-    walk.people.append(edges.pool_list[row])
-    left = walk.go_back(row, int(chance() * (hops + 1)), hops)
-    if walk.go_on(row, left) or walk.filters_left:
+    walk = _Walk(people, edges, chance, is_definite)
+    walk.hops_left, walk.filters_left = hops, filters
+    walk.go_back(int(chance() * (hops + 1)))
+    walk.go_on()
+    walk.go_back(walk.hops_left)
+    if walk.hops_left or walk.filters_left:
         return None
     return Chain(tuple(walk.people), tuple(walk.relations), tuple(walk.filters))
 
 
 class _Walk:
-    def __init__(
-        self,
-        people: People,
-        edges: Edges,
-        chance: Chance,
-        filters: int,
-        is_definite: bool,
-    ) -> None:
+    """A walk that grows at both ends from a random anchor."""
+
+    def __init__(self, people: People, edges: Edges, chance: Chance, is_definite: bool) -> None:
         self.world, self.edges, self.chance, self.is_definite = people, edges, chance, is_definite
-        self.people: list[int] = []
+        self.first_row = self.last_row = int(chance() * len(edges.pool))
+        self.people = [edges.pool_list[self.first_row]]
         self.relations: list[str] = []
         self.filters: list[str] = []
-        self.filters_left = filters
+        self.hops_left = self.filters_left = 0
 
-    def go_back(self, row: int, budget: int, hops: int) -> int:
-        """Add steps that lead to the anchor while some fit; return how many hops are left."""
-        edges, following = self.edges, None
-        while budget and (step := self._choose(row, budget, hops, "to", following)):
-            edge, chosen_by = step
-            following = edges.relation_list[edge]
-            row = edges.source_list[edge]
-            self.people.insert(0, edges.pool_list[row])
-            self.relations.insert(0, edges.relations[following])
-            self.filters.insert(0, chosen_by)
-            budget -= edges.hops[following]
-            hops -= edges.hops[following]
-        return hops
-
-    def go_on(self, row: int, hops: int) -> int:
-        """Add steps that lead on from the anchor while some fit; return how many hops are left."""
+    def go_back(self, budget: int) -> None:
+        """Add steps before the first while some fit."""
         edges = self.edges
-        previous = edges.relations.index(self.relations[-1]) if self.relations else None
-        while hops and row >= 0 and (step := self._choose(row, hops, hops, "from", previous)):
+        while budget:
+            banned = edges.banned_before[self.relations[0]] if self.relations else ()
+            step = self._choose(self.first_row, budget, "to", banned)
+            if step is None:
+                return
             edge, chosen_by = step
-            previous = edges.relation_list[edge]
-            row = edges.target_row_list[edge]
+            code = edges.relation_list[edge]
+            self.first_row = edges.source_list[edge]
+            self.people.insert(0, edges.origin_list[edge])
+            self.relations.insert(0, edges.relations[code])
+            self.filters.insert(0, chosen_by)
+            budget -= edges.hops[code]
+            self.hops_left -= edges.hops[code]
+
+    def go_on(self) -> None:
+        """Add steps after the last while some fit."""
+        edges = self.edges
+        while self.hops_left and self.last_row >= 0:
+            banned = edges.banned_after[self.relations[-1]] if self.relations else ()
+            step = self._choose(self.last_row, self.hops_left, "from", banned)
+            if step is None:
+                return
+            edge, chosen_by = step
+            code = edges.relation_list[edge]
+            self.last_row = edges.target_row_list[edge]
             self.people.append(edges.target_list[edge])
-            self.relations.append(edges.relations[previous])
+            self.relations.append(edges.relations[code])
             self.filters.append(chosen_by)
-            hops -= edges.hops[previous]
-        return hops
+            self.hops_left -= edges.hops[code]
 
     def _choose(
-        self, row: int, budget: int, hops: int, direction: str, beside: int | None
+        self, row: int, budget: int, direction: str, banned: Collection[int]
     ) -> tuple[int, str] | None:
-        """Choose an edge, and the attribute that picks its target where one is needed."""
+        """Choose an edge that is short enough, leads to somebody new and is not banned.
+
+        Returns:
+            The edge, and the attribute that picks its target where one is needed.
+        """
         edges, chance = self.edges, self.chance
-        is_filtered = self.filters_left > 0 and chance() * hops < self.filters_left
+        is_filtered = self.filters_left > 0 and chance() * self.hops_left < self.filters_left
         targets = "several" if is_filtered else "one" if self.is_definite else "any"
         offsets, listed = edges.views[targets, direction]
-        first = offsets[row]
-        count = offsets[row + 1] - first
-        start = int(chance() * count)
-        for place in range(start, start + count):
-            edge = listed[first + place % count]
-            if not self._fits(edge, budget, direction, beside):
+        reached = edges.target_list if direction == "from" else edges.origin_list
+        row_edges = listed[offsets[row] : offsets[row + 1]]
+        start = int(chance() * len(row_edges))
+        for edge in chain(row_edges[start:], row_edges[:start]):
+            code = edges.relation_list[edge]
+            if edges.hops[code] > budget or code in banned or reached[edge] in self.people:
                 continue
             chosen_by = self._pick_filter(edge) if is_filtered else ""
             if chosen_by is not None:
                 self.filters_left -= is_filtered
                 return edge, chosen_by
         return None
-
-    def _fits(self, edge: int, budget: int, direction: str, beside: int | None) -> bool:
-        """Tell whether a step is short enough, new, and not one with the step beside it."""
-        edges = self.edges
-        code = edges.relation_list[edge]
-        if edges.hops[code] > budget:
-            return False
-        if direction == "from":
-            is_joined = beside is not None and (beside, code) in edges.redundant
-            reached = edges.target_list[edge]
-        else:
-            is_joined = beside is not None and (code, beside) in edges.redundant
-            reached = edges.pool_list[edges.source_list[edge]]
-        return not is_joined and reached not in self.people
 
     def _pick_filter(self, edge: int) -> str | None:
         """Draw an attribute; None if somebody else in the relation has the target's value."""
