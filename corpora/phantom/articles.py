@@ -28,6 +28,7 @@ __all__ = [
 
 ArticleStyle = Literal["wiki", "prose"]
 STYLES = ("wiki", "prose")
+_LABELS = [(key, attribute.name) for key, attribute in ATTRIBUTES.items()]
 _FORMAT = 1  # raise it when an article changes by a byte
 
 
@@ -98,7 +99,7 @@ class PhantomCorpus(Corpus):
     def _render(self, person: int) -> Document:
         relatives = stated_relatives(self.people, person)
         name = self.people.name(person)
-        linked = dict.fromkeys(other for _, others in relatives for other in others)
+        linked = dict.fromkeys([other for _, others in relatives for other in others])
         return Document(
             id=document_id(person),
             title=name,
@@ -122,29 +123,30 @@ def stated_relatives(people: People, person: int) -> Relatives:
     stated: Relatives = []
     for step, female, male in _GENDERED:
         group = kinship.stated(step, person)
-        if group:
-            stated.append((female, [other for other in group if is_female(other)]))
+        women = [other for other in group if is_female(other)]
+        if women:
+            stated.append((female, women))
+        if len(women) < len(group):
             stated.append((male, [other for other in group if not is_female(other)]))
-    stated.append(("friend", kinship.stated("friend", person)))
-    return [(relation, others) for relation, others in stated if others]
+    if friends := kinship.stated("friend", person):
+        stated.append(("friend", friends))
+    return stated
 
 
 def _write_wiki(people: People, person: int, name: str, relatives: Relatives) -> str:
     family: list[str] = []
     friends: list[str] = []
     for relation, others in relatives:
-        names = ", ".join(map(people.name, others))
-        label, verb = (relation, "is") if len(others) == 1 else (f"{relation}s", "are")
-        (friends if relation == "friend" else family).append(
-            f"The {label} of {name} {verb} {names}."
-        )
-    attributes = [
-        f"The {attribute.name} of {name} is {people.value(person, key)}."
-        for key, attribute in ATTRIBUTES.items()
-    ]
+        if len(others) == 1:
+            line = f"The {relation} of {name} is {people.name(others[0])}."
+        else:
+            line = f"The {relation}s of {name} are {', '.join(map(people.name, others))}."
+        (friends if relation == "friend" else family).append(line)
+    value = people.value
+    attributes = [f"The {label} of {name} is {value(person, key)}." for key, label in _LABELS]
     attributes.append(f"The gender of {name} is {_gender(people, person)}.")
     sections = (("Family", family), ("Friends", friends), ("Attributes", attributes))
-    body = "\n\n".join("\n".join([f"## {head}", *lines]) for head, lines in sections if lines)
+    body = "\n\n".join([f"## {head}\n" + "\n".join(lines) for head, lines in sections if lines])
     return f"# {name}\n\n{body}\n"
 
 

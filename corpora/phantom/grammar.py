@@ -73,6 +73,8 @@ class QuestionSettings:
         for kind in self.kinds:
             if kind not in known:
                 raise_unknown("kind", kind, known)
+        if not self.relation_names:
+            raise ConfigurationError("relations must name at least one relation, got none")
         for name in self.relation_names:
             if name not in RELATIONS or not RELATIONS[name].weight:
                 raise_unknown("relation", name, [r for r in RELATIONS if RELATIONS[r].weight])

@@ -8,7 +8,7 @@ and a cousin once removed is a cousin's child, never a parent's cousin.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -147,7 +147,7 @@ def relation_steps(name: str) -> tuple[str, ...]:
     return tuple(step for part in parts for step in relation_steps(part))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Adjacency:
     """Who stands in one base relation to whom: a row of sorted people for each person.
 
@@ -178,6 +178,15 @@ class Adjacency:
     def row(self, person: int) -> People:
         """Return one person's row."""
         return self.targets[self.offsets[person] : self.offsets[person + 1]]
+
+    def listed(self, person: int) -> list[int]:
+        """Return one person's row as Python numbers, several times faster."""
+        offsets, targets = self._views
+        return targets[offsets[person] : offsets[person + 1]].tolist()
+
+    @cached_property
+    def _views(self) -> tuple[memoryview, memoryview]:
+        return self.offsets.data, self.targets.data
 
 
 def sorted_unique(values: NDArray[T]) -> NDArray[T]:
@@ -261,12 +270,12 @@ class Kinship:
     def stated(self, step: str, person: int) -> list[int]:
         """Return whom a person's article names as parent, child, sibling, married or friend."""
         if step in self.base:
-            row: list[int] = self.base[step].row(person).tolist()
-            return row
+            return self.base[step].listed(person)
         there, back = RELATIONS[step].parts
-        middle = self.base[there].row(person).tolist()
-        reached = {other for one in middle for other in self.base[back].row(one).tolist()}
-        return sorted(reached - {person})
+        listed = self.base[back].listed
+        reached = {other for one in self.base[there].listed(person) for other in listed(one)}
+        reached.discard(person)
+        return sorted(reached)
 
     def _pairs(
         self, name: str, people: People, known: dict[str, tuple[Positions, People]]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property, lru_cache
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,19 +129,11 @@ class People:
         """Return the number of people."""
         return len(self.birth)
 
-    def name(self, person: int) -> str:
-        """Return a person's full name."""
-        return self._name(person)
-
     def value(self, person: int, attribute: str) -> str:
         """Return the text of one of a person's attributes; a date is ISO 8601."""
         if attribute == "birth":
             return date.fromordinal(self._birth_view[person]).isoformat()
         return ATTRIBUTES[attribute].values[self._code_views[attribute][person]]
-
-    def is_female(self, person: int) -> bool:
-        """Tell a person's gender."""
-        return bool(self._gender_view[person])
 
     def key(self, person: int, attribute: str) -> int:
         """Return a number that is the same for two people whose attribute is the same."""
@@ -188,23 +181,21 @@ class People:
         return People.draw, (self.settings,)
 
     @cached_property
-    def _name(self) -> Callable[[int], str]:
-        full, lineage = self.names.full, self._lineage_view
+    def name(self) -> Callable[[int], str]:
+        """Give a person's full name."""
+        full, lineage = self.names.full, self.lineage.data
         return lru_cache(_NAMES_KEPT)(lambda person: full(person, lineage[person]))
+
+    @cached_property
+    def is_female(self) -> Callable[[int], bool]:
+        """Tell a person's gender."""
+        return cast(Callable[[int], bool], self.kinship.is_female.data.__getitem__)
 
     # A memoryview gives one item as a Python number, several times faster than an array does.
 
     @cached_property
     def _birth_view(self) -> memoryview:
         return self.birth.data
-
-    @cached_property
-    def _lineage_view(self) -> memoryview:
-        return self.lineage.data
-
-    @cached_property
-    def _gender_view(self) -> memoryview:
-        return self.kinship.is_female.data
 
     @cached_property
     def _code_views(self) -> dict[str, memoryview]:

@@ -27,13 +27,6 @@ _GENDERED = {
     "married": ("husband", "wife"),
     "friend": ("friend", "friend"),
 }
-_PLURALS = {
-    "parent": "parents",
-    "child": "children",
-    "sibling": "siblings",
-    "married": "spouses",
-    "friend": "friends",
-}
 _MOST_EVIDENCE = 2_000
 
 
@@ -70,8 +63,10 @@ def set_task(world: People, question: Question, task_id: str) -> Task | None:
     for step in [step for name in chain.relations for step in relation_steps(name)] + list(asked):
         for person in reached.tolist():
             others = world.kinship.stated(step, person)
-            if others:
-                proof.state(person, proof.relation(person, step, others))
+            if not others:
+                continue
+            told = dict.fromkeys(proof.relation(person, step, other) for other in others)
+            proof.state(person, *told)
         reached = world.kinship.follow(reached, [step])
         if len(reached) > _MOST_EVIDENCE:
             return None
@@ -140,8 +135,7 @@ class _Proof:
                 path = stated_path(self.world.kinship, source, steps, target)
             self._pass(path[1:])
             for person, other, step in zip(path, path[1:], steps, strict=False):
-                others = self.world.kinship.stated(step, person) if chosen_by else [other]
-                self.state(person, self.relation(person, step, others))
+                self.state(person, self.relation(person, step, other))
             if chosen_by:
                 self.state(target, self.attribute(target, chosen_by))
 
@@ -152,7 +146,8 @@ class _Proof:
         elif question.kind == "comparison":
             self.state(end, self.attribute(end, "birth"))
         elif question.kind in ("superlative", "count"):
-            self.state(end, self.relation(end, relation_steps(question.asked)[0], question.choices))
+            step = relation_steps(question.asked)[0]
+            self.state(end, self.relation(end, step, question.choices[0]))
         elif question.kind == "unanswerable":
             label = RELATIONS[question.asked].label
             self.state(end, f"The article of {self.world.name(end)} names no {label}.")
@@ -179,14 +174,17 @@ class _Proof:
         value = self.world.value(person, name)
         return f"The {ATTRIBUTES[name].name} of {self.world.name(person)} is {value}."
 
-    def relation(self, person: int, step: str, others: Sequence[int]) -> str:
-        """Put a stated relation into words."""
-        name = self.world.name
-        listed = ", ".join(map(name, others))
-        if len(others) > 1:
-            return f"The {_PLURALS[step]} of {name(person)} are {listed}."
-        label = _GENDERED[step][self.world.is_female(others[0])]
-        return f"The {label} of {name(person)} is {listed}."
+    def relation(self, person: int, step: str, other: int) -> str:
+        """Put a stated relation into words: with all of that gender, as the article has it."""
+        name, is_female = self.world.name, self.world.is_female
+        gender = is_female(other)
+        label = _GENDERED[step][gender]
+        group = self.world.kinship.stated(step, person)
+        if step != "friend":
+            group = [one for one in group if is_female(one) == gender]
+        if len(group) == 1:
+            return f"The {label} of {name(person)} is {name(other)}."
+        return f"The {label}s of {name(person)} are {', '.join(map(name, group))}."
 
     def steps(self) -> tuple[ProofStep, ...]:
         """Return one step a document."""

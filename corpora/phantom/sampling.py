@@ -112,6 +112,8 @@ class _CellTasks:
         self._people, self._is_set = people, settings.semantics == "set"
         self._accept, self._pools, self._seed = accept, pools, seed
         self._prove = set_task if self._is_set else definite_task
+        mark = "set-" if self._is_set else ""
+        self._prefix = f"{mark}{self.kind}-{self.hops}h-{self.constraints}c-{seed}"
         self._seen: set[Question] = set()
         self._candidates = self._draw()
         self._answers: Counter[tuple[str, ...]] = Counter()
@@ -131,7 +133,7 @@ class _CellTasks:
     def _keep(self, questions: list[Question]) -> None:
         proved = []
         for question in questions:
-            task_id = f"{self.kind}-{self.hops}h{self.constraints}c-{self._number}"
+            task_id = f"{self._prefix}-{self._number}"
             self._number += 1
             task = self._prove(self._people, question, task_id)
             if task is not None:
