@@ -25,7 +25,6 @@ _GENDERED = {
     "child": ("son", "daughter"),
     "sibling": ("brother", "sister"),
     "married": ("husband", "wife"),
-    "friend": ("friend", "friend"),
 }
 _MOST_EVIDENCE = 2_000
 
@@ -52,24 +51,22 @@ def set_task(world: People, question: Question, task_id: str) -> Task | None:
     """
     chain = question.chains[0]
     proof = _Proof(world)
-    asked = relation_steps(question.asked) if question.kind == "count" else ()
-    reached = _start_set(world, chain)
+    reached = _start_set(world, chain).tolist()
     if chain.constraints:
-        for person in reached.tolist():
-            query = proof.words(person, chain.constraints)
-            proof.state(
-                person, *(proof.attribute(person, a) for a in chain.constraints), query=query
-            )
-    for step in [step for name in chain.relations for step in relation_steps(name)] + list(asked):
-        for person in reached.tolist():
+        for person in reached:
+            told = [proof.attribute(person, name) for name in chain.constraints]
+            proof.state(person, *told, query=proof.words(person, chain.constraints))
+    names = (*chain.relations, question.asked) if question.kind == "count" else chain.relations
+    for step in [step for name in names for step in relation_steps(name)]:
+        onward: set[int] = set()
+        for person in reached:
             others = world.kinship.stated(step, person)
-            if not others:
-                continue
-            told = dict.fromkeys(proof.relation(person, step, other) for other in others)
-            proof.state(person, *told)
-        reached = world.kinship.follow(reached, [step])
-        if len(reached) > _MOST_EVIDENCE:
+            if others:
+                proof.state(person, *(fact for _, fact in proof.relations(person, step)))
+            onward.update(others)
+        if len(onward) > _MOST_EVIDENCE:
             return None
+        reached = sorted(onward)
     if question.kind == "attribute":
         for person in answer_people(world, chain).tolist():
             proof.state(person, proof.attribute(person, question.asked))
@@ -175,16 +172,22 @@ class _Proof:
         return f"The {ATTRIBUTES[name].name} of {self.world.name(person)} is {value}."
 
     def relation(self, person: int, step: str, other: int) -> str:
-        """Put a stated relation into words: with all of that gender, as the article has it."""
+        """Put a stated relation to someone into words."""
+        told = self.relations(person, step)
+        return next(fact for gender, fact in told if gender in (None, self.world.is_female(other)))
+
+    def relations(self, person: int, step: str) -> list[tuple[bool | None, str]]:
+        """Put a stated relation into words: as the article has it, apart for each gender."""
         name, is_female = self.world.name, self.world.is_female
-        gender = is_female(other)
-        label = _GENDERED[step][gender]
         group = self.world.kinship.stated(step, person)
-        if step != "friend":
-            group = [one for one in group if is_female(one) == gender]
-        if len(group) == 1:
-            return f"The {label} of {name(person)} is {name(other)}."
-        return f"The {label}s of {name(person)} are {', '.join(map(name, group))}."
+        if step == "friend":
+            return [(None, _sentence("friend", name(person), [*map(name, group)]))] if group else []
+        told: list[tuple[bool | None, str]] = []
+        for gender in (True, False):
+            names = [name(one) for one in group if is_female(one) == gender]
+            if names:
+                told.append((gender, _sentence(_GENDERED[step][gender], name(person), names)))
+        return told
 
     def steps(self) -> tuple[ProofStep, ...]:
         """Return one step a document."""
@@ -196,6 +199,12 @@ class _Proof:
     def _pass(self, people: Sequence[int]) -> None:
         self.is_shortest &= self.passed.isdisjoint(people)
         self.passed.update(people)
+
+
+def _sentence(label: str, name: str, others: list[str]) -> str:
+    if len(others) == 1:
+        return f"The {label} of {name} is {others[0]}."
+    return f"The {label}s of {name} are {', '.join(others)}."
 
 
 def _answer(world: People, question: Question) -> str:

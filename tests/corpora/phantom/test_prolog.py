@@ -5,8 +5,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from seekgym.corpora.phantom import PhantomWorld, QuestionSettings
+from seekgym.corpora.phantom.kinship import RELATIONS, Kinship
 from seekgym.corpora.phantom.prolog import prolog_facts, prolog_query
 from seekgym.corpora.phantom.sampling import draw_questions
 
@@ -58,3 +60,38 @@ def test_prolog_gives_the_same_answers(people, rules, tmp_path):
     for line, (question, task) in zip(run.stdout.splitlines(), drawn, strict=True):
         _, *answers = line.split("|")
         assert sorted(answers) == sorted(task.answers), question.words(world.people)
+
+
+@needs_swipl
+def test_prolog_agrees_on_lawless_facts(tmp_path):
+    """Where siblings marry and cousins are aunts, every exclusion of every rule matters."""
+    rng = np.random.default_rng(0)
+    is_female = rng.random(14) < 0.5
+    parents = sorted({(int(a), int(b)) for a, b in rng.integers(14, size=(22, 2)) if a != b})
+    kinship = Kinship.from_pairs(parents, [(0, 1), (1, 2), (7, 3)], is_female.tolist())
+    facts = [f'parent("{child}", "{parent}").' for child, parent in parents]
+    facts += [f'friend_("{a}", "{b}").' for a, b in ((0, 1), (1, 2), (7, 3))]
+    facts += [f'gender("{p}", "{"female" if f else "male"}").' for p, f in enumerate(is_female)]
+    goals = [
+        f":- forall({name}(X, Y), (write({name}), write(' '), write(X), write(' '), write(Y), nl))."
+        for name in RELATIONS
+    ]
+    program = "\n".join([official_rules(), *facts, *goals, ":- halt.", ""])
+    (tmp_path / "lawless.pl").write_text(program)
+    run = subprocess.run(
+        ["swipl", "-q", "lawless.pl"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+        check=True,
+    )
+    expected = {(r, int(x), int(y)) for r, x, y in map(str.split, run.stdout.splitlines())}
+    everyone = np.arange(14, dtype=np.int32)
+    ours = {
+        (name, int(x), int(y))
+        for name in RELATIONS
+        for x, y in zip(*kinship.pairs(name, everyone), strict=True)
+    }
+    assert ours == expected
+    assert {name for name, _, _ in ours} == set(RELATIONS)
