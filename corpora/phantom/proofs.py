@@ -12,30 +12,24 @@ from numpy.typing import NDArray
 
 from ..tasks import ProofStep, Task
 from .articles import document_id
+from .facts import Facts
 from .grammar import Chain, Question
 from .kinship import RELATIONS, Kinship, relation_steps
 from .people import People
-from .vocabulary import ATTRIBUTES
 
 __all__ = ["UNKNOWN", "answer_people", "answer_set", "definite_task", "set_task", "stated_path"]
 
 UNKNOWN = "unknown"
-_GENDERED = {
-    "parent": ("father", "mother"),
-    "child": ("son", "daughter"),
-    "sibling": ("brother", "sister"),
-    "married": ("husband", "wife"),
-}
 _MOST_EVIDENCE = 2_000
 
 
-def definite_task(world: People, question: Question, task_id: str) -> Task | None:
+def definite_task(facts: Facts, question: Question, task_id: str) -> Task | None:
     """Return the task of a question with one answer; None if a person is passed twice.
 
     Without that, fewer facts than the question's hops would do.
     """
-    proof = _Proof(world)
-    for chain in sorted(question.chains, key=lambda chain: chain.hops):  # the longer is the last
+    world, proof = facts.world, _Proof(facts)
+    for chain in _played(question):
         proof.follow(chain)
         proof.conclude(question, chain.end)
     proof.compare(question)
@@ -44,34 +38,33 @@ def definite_task(world: People, question: Question, task_id: str) -> Task | Non
     return _task(world, question, task_id, [_answer(world, question)], proof.steps())
 
 
-def set_task(world: People, question: Question, task_id: str) -> Task | None:
+def set_task(facts: Facts, question: Question, task_id: str) -> Task | None:
     """Return the task of a question whose every answer is asked for; None if it has none.
 
     Its evidence is the articles of all who are passed; None too where they are too many.
     """
-    chain = question.chains[0]
-    proof = _Proof(world)
+    world, proof, chain = facts.world, _Proof(facts), question.chains[0]
     reached = _start_set(world, chain).tolist()
     if chain.constraints:
         for person in reached:
-            told = [proof.attribute(person, name) for name in chain.constraints]
-            proof.state(person, *told, query=proof.words(person, chain.constraints))
+            told = [facts.attribute(person, name) for name in chain.constraints]
+            proof.state(person, *told, query=facts.words(person, chain.constraints))
     names = (*chain.relations, question.asked) if question.kind == "count" else chain.relations
     for step in [step for name in names for step in relation_steps(name)]:
         onward: set[int] = set()
         for person in reached:
-            others = world.kinship.stated(step, person)
+            others, told = facts.relations(person, step)
             if others:
-                proof.state(person, *(fact for _, fact in proof.relations(person, step)))
+                proof.state(person, *told)
             onward.update(others)
         if len(onward) > _MOST_EVIDENCE:
             return None
         reached = sorted(onward)
     if question.kind == "attribute":
         for person in answer_people(world, chain).tolist():
-            proof.state(person, proof.attribute(person, question.asked))
+            proof.state(person, facts.attribute(person, question.asked))
     answers = answer_set(world, question)
-    if not answers or len(proof.facts) > _MOST_EVIDENCE:
+    if not answers or len(proof.told) > _MOST_EVIDENCE:
         return None
     return _task(world, question, task_id, answers, proof.steps())
 
@@ -105,13 +98,20 @@ def stated_path(kinship: Kinship, source: int, steps: Sequence[str], target: int
     return []
 
 
+def _played(question: Question) -> list[Chain]:
+    """Return the chains in the order of the proof: the longer is the last."""
+    if len(question.chains) == 1:
+        return [question.chains[0]]
+    return sorted(question.chains, key=lambda chain: chain.hops)
+
+
 class _Proof:
     """The documents to read, in order, each with the query that finds it and its facts."""
 
-    def __init__(self, world: People) -> None:
-        self.world = world
+    def __init__(self, facts: Facts) -> None:
+        self.facts, self.world = facts, facts.world
         self.queries: dict[int, str] = {}
-        self.facts: dict[int, list[str]] = {}
+        self.told: dict[int, list[str]] = {}
         self.passed: set[int] = set()
         self.is_shortest = True
 
@@ -120,8 +120,8 @@ class _Proof:
         start = chain.people[0]
         self._pass([start])
         if chain.constraints:
-            told = [self.attribute(start, name) for name in chain.constraints]
-            self.state(start, *told, query=self.words(start, chain.constraints))
+            told = [self.facts.attribute(start, name) for name in chain.constraints]
+            self.state(start, *told, query=self.facts.words(start, chain.constraints))
         for place, (relation, chosen_by) in enumerate(
             zip(chain.relations, chain.filters, strict=True)
         ):
@@ -132,19 +132,21 @@ class _Proof:
                 path = stated_path(self.world.kinship, source, steps, target)
             self._pass(path[1:])
             for person, other, step in zip(path, path[1:], steps, strict=False):
-                self.state(person, self.relation(person, step, other))
+                self.state(person, self.facts.relation(person, step, self.world.is_female(other)))
             if chosen_by:
-                self.state(target, self.attribute(target, chosen_by))
+                self.state(target, self.facts.attribute(target, chosen_by))
 
     def conclude(self, question: Question, end: int) -> None:
         """Add what the article of a described person states toward the answer."""
         if question.kind in ("attribute", "yes_no"):
-            self.state(end, self.attribute(end, question.asked))
+            self.state(end, self.facts.attribute(end, question.asked))
         elif question.kind == "comparison":
-            self.state(end, self.attribute(end, "birth"))
+            self.state(end, self.facts.attribute(end, "birth"))
         elif question.kind in ("superlative", "count"):
             step = relation_steps(question.asked)[0]
-            self.state(end, self.relation(end, step, question.choices[0]))
+            self.state(
+                end, self.facts.relation(end, step, self.world.is_female(question.choices[0]))
+            )
         elif question.kind == "unanswerable":
             label = RELATIONS[question.asked].label
             self.state(end, f"The article of {self.world.name(end)} names no {label}.")
@@ -154,57 +156,23 @@ class _Proof:
         if question.kind == "superlative":
             self._pass(question.choices)
             for person in question.choices:
-                self.state(person, self.attribute(person, "birth"))
+                self.state(person, self.facts.attribute(person, "birth"))
 
     def state(self, person: int, *facts: str, query: str | None = None) -> None:
         """Add facts that a person's article states."""
         self.queries.setdefault(person, self.world.name(person) if query is None else query)
-        self.facts.setdefault(person, []).extend(facts)
-
-    def words(self, person: int, attributes: Sequence[str]) -> str:
-        """Return what to search for, for someone known by attributes alone."""
-        value = self.world.value
-        return ", ".join(f"{ATTRIBUTES[name].name} {value(person, name)}" for name in attributes)
-
-    def attribute(self, person: int, name: str) -> str:
-        """Put an attribute into words."""
-        value = self.world.value(person, name)
-        return f"The {ATTRIBUTES[name].name} of {self.world.name(person)} is {value}."
-
-    def relation(self, person: int, step: str, other: int) -> str:
-        """Put a stated relation to someone into words."""
-        told = self.relations(person, step)
-        return next(fact for gender, fact in told if gender in (None, self.world.is_female(other)))
-
-    def relations(self, person: int, step: str) -> list[tuple[bool | None, str]]:
-        """Put a stated relation into words: as the article has it, apart for each gender."""
-        name, is_female = self.world.name, self.world.is_female
-        group = self.world.kinship.stated(step, person)
-        if step == "friend":
-            return [(None, _sentence("friend", name(person), [*map(name, group)]))] if group else []
-        told: list[tuple[bool | None, str]] = []
-        for gender in (True, False):
-            names = [name(one) for one in group if is_female(one) == gender]
-            if names:
-                told.append((gender, _sentence(_GENDERED[step][gender], name(person), names)))
-        return told
+        self.told.setdefault(person, []).extend(facts)
 
     def steps(self) -> tuple[ProofStep, ...]:
         """Return one step a document."""
         return tuple(
             ProofStep(self.queries[person], document_id(person), " ".join(facts))
-            for person, facts in self.facts.items()
+            for person, facts in self.told.items()
         )
 
     def _pass(self, people: Sequence[int]) -> None:
         self.is_shortest &= self.passed.isdisjoint(people)
         self.passed.update(people)
-
-
-def _sentence(label: str, name: str, others: list[str]) -> str:
-    if len(others) == 1:
-        return f"The {label} of {name} is {others[0]}."
-    return f"The {label}s of {name} are {', '.join(others)}."
 
 
 def _answer(world: People, question: Question) -> str:

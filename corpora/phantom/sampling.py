@@ -14,6 +14,7 @@ from ..errors import ConfigurationError
 from ..tasks import Task
 from .edges import Edges, draw_pool
 from .endings import QuestionSource
+from .facts import Facts
 from .grammar import KINDS, Question, QuestionKind, QuestionSettings
 from .people import People
 from .proofs import definite_task, set_task
@@ -52,7 +53,8 @@ def draw_questions(
         ConfigurationError: The world holds fewer questions; the message says how many.
     """
     pools = _Pools(people, settings.relation_names, seed)
-    sources = [_CellTasks(people, settings, cell, pools, seed, accept) for cell in settings.cells]
+    facts = Facts(people)
+    sources = [_CellTasks(facts, settings, cell, pools, seed, accept) for cell in settings.cells]
     still_open = sources
     missing = count
     while missing > 0 and still_open:
@@ -99,7 +101,7 @@ class _CellTasks:
 
     def __init__(
         self,
-        people: People,
+        facts: Facts,
         settings: QuestionSettings,
         cell: Cell,
         pools: _Pools,
@@ -109,7 +111,7 @@ class _CellTasks:
         self.kind, self.hops, self.constraints = cell
         self.drawn: list[Drawn] = []
         self.is_dry = False
-        self._people, self._is_set = people, settings.semantics == "set"
+        self._facts, self._is_set = facts, settings.semantics == "set"
         self._accept, self._pools, self._seed = accept, pools, seed
         self._prove = set_task if self._is_set else definite_task
         mark = "set-" if self._is_set else ""
@@ -135,7 +137,7 @@ class _CellTasks:
         for question in questions:
             task_id = f"{self._prefix}-{self._number}"
             self._number += 1
-            task = self._prove(self._people, question, task_id)
+            task = self._prove(self._facts, question, task_id)
             if task is not None:
                 proved.append((question, task))
         accepted = [True] * len(proved)
@@ -159,7 +161,7 @@ class _CellTasks:
         for number in range(_MOST_POOLS):
             rng = np.random.default_rng([*stream, number])
             source = QuestionSource(
-                self._people, self._pools[number], chances(rng), is_set=self._is_set
+                self._facts.world, self._pools[number], chances(rng), is_set=self._is_set
             )
             given = failed = 0
             while failed < _DRY and (given < _A_POOL or self._pools.is_one):
