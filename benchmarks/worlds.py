@@ -79,7 +79,8 @@ def report_small() -> None:
             row = measure(semantics, people)
             more = ">" if people == 500 else " "
             print(
-                f"{people:>5} people, {semantics:<8} {row['first']:>9.3f} s {row['median']:>9.3f} s "
+                f"{people:>5} people, {semantics:<8} "
+                f"{row['first']:>9.3f} s {row['median']:>9.3f} s "
                 f"{row['best']:>8.3f} s {more:>4}{reference:>5.0f} s   {more}"
                 f"{reference / row['median']:,.0f} by the median"
             )

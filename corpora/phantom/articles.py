@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Literal, overload
 
+import numpy as np
+
 from ..documents import Corpus, Document
 from ..errors import raise_unknown
 from .people import People
@@ -28,6 +30,15 @@ __all__ = [
 
 ArticleStyle = Literal["wiki", "prose"]
 STYLES = ("wiki", "prose")
+Relatives = list[tuple[str, list[int]]]
+_GENDERED = (
+    ("parent", "mother", "father"),
+    ("married", "wife", "husband"),
+    ("sibling", "sister", "brother"),
+    ("child", "daughter", "son"),
+)
+_STATED = (*(name for _, *pair in _GENDERED for name in pair), "friend")
+_AT_ONCE = 1_000
 _LABELS = [(key, attribute.name) for key, attribute in ATTRIBUTES.items()]
 _FORMAT = 1  # raise it when an article changes by a byte
 
@@ -88,7 +99,7 @@ class PhantomCorpus(Corpus):
         self.style = style
         self.name = f"phantom-{people.settings.split}-{people.settings.world_seed}"
         self.ids = PersonIds(len(people))
-        self._write = _write_wiki if style == "wiki" else _write_prose
+        self._text = _write_wiki if style == "wiki" else _write_prose
         settings = json.dumps([_FORMAT, style, asdict(people.settings)], sort_keys=True)
         self._known_fingerprint = hashlib.sha256(settings.encode()).hexdigest()
 
@@ -96,25 +107,22 @@ class PhantomCorpus(Corpus):
         """Return the person whose article has this id; KeyError if there is none."""
         return self.ids.position(document_id)
 
+    def __iter__(self) -> Iterator[Document]:
+        """Give every article, in order, each rendered when it is asked for."""
+        return map(self._write, range(len(self)), every_relatives(self.people))
+
     def _render(self, person: int) -> Document:
-        relatives = stated_relatives(self.people, person)
+        return self._write(person, stated_relatives(self.people, person))
+
+    def _write(self, person: int, relatives: Relatives) -> Document:
         name = self.people.name(person)
         linked = dict.fromkeys([other for _, others in relatives for other in others])
         return Document(
             id=document_id(person),
             title=name,
-            text=self._write(self.people, person, name, relatives),
+            text=self._text(self.people, person, name, relatives),
             links=tuple(map(document_id, linked)),
         )
-
-
-Relatives = list[tuple[str, list[int]]]
-_GENDERED = (
-    ("parent", "mother", "father"),
-    ("married", "wife", "husband"),
-    ("sibling", "sister", "brother"),
-    ("child", "daughter", "son"),
-)
 
 
 def stated_relatives(people: People, person: int) -> Relatives:
@@ -131,6 +139,22 @@ def stated_relatives(people: People, person: int) -> Relatives:
     if friends := kinship.stated("friend", person):
         stated.append(("friend", friends))
     return stated
+
+
+def every_relatives(people: People) -> Iterator[Relatives]:
+    """Give the ``stated_relatives`` of everyone, in order: by arrays, some people at a time."""
+    for first in range(0, len(people), _AT_ONCE):
+        group = np.arange(first, min(first + _AT_ONCE, len(people)), dtype=np.int32)
+        rows = []
+        for relation, (sources, others) in people.kinship.every_pair(group, _STATED).items():
+            offsets = np.searchsorted(sources, np.arange(len(group) + 1))
+            rows.append((relation, offsets.tolist(), others.tolist()))
+        for place in range(len(group)):
+            yield [
+                (relation, others[offsets[place] : offsets[place + 1]])
+                for relation, offsets, others in rows
+                if offsets[place] < offsets[place + 1]
+            ]
 
 
 def _write_wiki(people: People, person: int, name: str, relatives: Relatives) -> str:

@@ -52,7 +52,7 @@ class Edges:
         cls, people: People, pool: NDArray[np.int32], relations: tuple[str, ...]
     ) -> "Edges":
         """Follow every relation from everyone in the pool."""
-        found = people.kinship.every_pair(pool)
+        found = people.kinship.every_pair(pool, relations)
         sources = [found[name][0] for name in relations]
         source = np.concatenate(sources).astype(np.int32)
         target = np.concatenate([found[name][1] for name in relations])

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ConfigurationError
 from ..retrieval import Retriever
 from ..tasks import Task, TaskSet
-from .articles import ArticleStyle, PhantomCorpus, document_id, stated_relatives
+from .articles import ArticleStyle, PhantomCorpus, document_id, every_relatives
 from .checks import certify, find_leaks
 from .grammar import QuestionSettings
 from .names import WorldSplit
@@ -103,8 +103,7 @@ class PhantomWorld:
 
     def facts(self) -> Iterator[dict[str, Any]]:
         """Give what each person's article states, one person after the other."""
-        for person in range(len(self.people)):
-            relatives = stated_relatives(self.people, person)
+        for person, relatives in enumerate(every_relatives(self.people)):
             yield {
                 "id": document_id(person),
                 "name": self.people.name(person),

@@ -7,7 +7,7 @@ import pytest
 from seekgym.corpora import BM25Retriever
 from seekgym.corpora.errors import ConfigurationError
 from seekgym.corpora.phantom import PhantomWorld
-from seekgym.corpora.phantom.articles import stated_relatives
+from seekgym.corpora.phantom.articles import every_relatives, stated_relatives
 from seekgym.corpora.phantom.kinship import RELATIONS
 from seekgym.corpora.phantom.vocabulary import ATTRIBUTES
 
@@ -34,6 +34,12 @@ def test_an_article_states_every_base_fact(world):
         assert set(document.links) == {f"p{other}" for other in named}
         assert document.title == people.name(person)
         assert document.id == f"p{person}"
+
+
+def test_all_together_or_one_by_one_relatives_are_the_same():
+    people = PhantomWorld(2_300, 5).people
+    one_by_one = [stated_relatives(people, person) for person in range(len(people))]
+    assert list(every_relatives(people)) == one_by_one
 
 
 def test_an_article_names_no_derived_relation(world):
