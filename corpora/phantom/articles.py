@@ -25,6 +25,7 @@ __all__ = [
     "PersonIds",
     "PhantomCorpus",
     "document_id",
+    "every_relatives",
     "stated_relatives",
 ]
 
@@ -38,7 +39,7 @@ _GENDERED = (
     ("child", "daughter", "son"),
 )
 _STATED = (*(name for _, *pair in _GENDERED for name in pair), "friend")
-_AT_ONCE = 1_000
+_AT_ONCE = 1_000  # people whose relatives are found together
 _LABELS = [(key, attribute.name) for key, attribute in ATTRIBUTES.items()]
 _FORMAT = 1  # raise it when an article changes by a byte
 

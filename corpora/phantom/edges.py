@@ -25,7 +25,7 @@ _POOL_FAMILIES = 150
 _POOL_ROUNDS = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edges:
     """Who can be reached from whom by which relation; arrays have one entry an edge.
 

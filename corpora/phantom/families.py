@@ -28,7 +28,7 @@ _AT_ONCE = 1_000  # families grown together: few enough for the arrays to stay i
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Families:
     """Every person of every family, one family after the other.
 

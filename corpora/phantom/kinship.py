@@ -147,7 +147,7 @@ def relation_steps(name: str) -> tuple[str, ...]:
     return tuple(step for part in parts for step in relation_steps(part))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Adjacency:
     """Who stands in one base relation to whom: a row of sorted people for each person.
 

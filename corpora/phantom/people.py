@@ -69,7 +69,7 @@ def _check_whole(name: str, value: object, low: int, high: int) -> None:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class People:
     """Everyone in a world, named by position; some 70 bytes a person.
 

@@ -60,6 +60,10 @@ class PhantomWorld:
         friends: float = 3.0,
         family: tuple[int, int, int] = (25, 5, 5),
     ) -> None:
+        if not isinstance(family, tuple) or len(family) != 3:
+            raise ConfigurationError(
+                f"family must be (most people, most generations, most children), got {family!r}"
+            )
         self.settings = WorldSettings(people, world_seed, split, friends, *family)
         self.people = People.draw(self.settings)
         self.corpus = PhantomCorpus(self.people, style)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from seekgym.corpora.errors import ConfigurationError
-from seekgym.corpora.phantom import WorldSettings
+from seekgym.corpora.phantom import PhantomWorld, WorldSettings
 from seekgym.corpora.phantom.kinship import RELATIONS
 from seekgym.corpora.phantom.people import People, _unrank
 
@@ -176,3 +176,10 @@ def test_a_person_costs_tens_of_bytes():
 def test_bad_arguments_are_named(arguments, named):
     with pytest.raises(ConfigurationError, match=named):
         WorldSettings(**arguments)
+
+
+def test_a_bad_family_is_named():
+    with pytest.raises(ConfigurationError, match="family must be"):
+        PhantomWorld(50, family=(25, 5))
+    with pytest.raises(ConfigurationError, match="branching"):
+        PhantomWorld(50, family=(25, 5, 0))
