@@ -1,4 +1,4 @@
-"""The facts of articles in plain words, each put into words once while questions are drawn."""
+"""The facts of articles in plain words, and the paths along them, each worked out once."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +18,7 @@ _KEPT = 20_000
 
 
 class Facts:
-    """Puts what an article states into words.
+    """Puts what articles state into words, and finds the way from fact to fact.
 
     Args:
         world: Whom the articles are about.
@@ -29,6 +29,7 @@ class Facts:
         self.attribute = lru_cache(_KEPT)(self._attribute)
         self.relation = lru_cache(_KEPT)(self._relation)
         self.relations = lru_cache(_KEPT)(self._relations)
+        self.path = lru_cache(_KEPT)(self._path)
 
     def words(self, person: int, attributes: Sequence[str]) -> str:
         """Return what to search for, for someone known by attributes alone."""
@@ -58,3 +59,18 @@ class Facts:
         genders = sorted({self.world.is_female(other) for other in others}, reverse=True)
         told = dict.fromkeys(self.relation(person, step, gender) for gender in genders)
         return others, list(told)
+
+    def _path(self, source: int, steps: tuple[str, ...], target: int) -> list[int]:
+        """Return the people passed along stated relations, source and target included."""
+        return [source, target] if len(steps) == 1 else self._search(source, steps, target)
+
+    def _search(self, source: int, steps: tuple[str, ...], target: int) -> list[int]:
+        """Return the path whose people have the lowest numbers; empty if there is none."""
+        if len(steps) == 1:
+            there = self.world.kinship.stated(steps[0], source)
+            return [source, target] if target in there else []
+        for middle in self.world.kinship.stated(steps[0], source):
+            rest = [] if middle == target else self._search(middle, steps[1:], target)
+            if rest and source not in rest:
+                return [source, *rest]
+        return []

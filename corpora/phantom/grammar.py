@@ -139,7 +139,7 @@ class Chain:
     @property
     def hops(self) -> int:
         """How many stated relations are joined."""
-        return sum(len(relation_steps(name)) for name in self.relations)
+        return sum([len(relation_steps(name)) for name in self.relations])
 
     def words(self, world: People) -> str:
         """Put the description into words."""
@@ -181,7 +181,7 @@ class Question:
     @property
     def hops(self) -> int:
         """How many facts are joined."""
-        steps = sum(chain.hops for chain in self.chains)
+        steps = sum([chain.hops for chain in self.chains])
         if self.kind == "comparison":
             return steps + 2
         if self.kind == "superlative":
@@ -193,7 +193,9 @@ class Question:
     @property
     def constraints(self) -> int:
         """How many attribute filters there are."""
-        return sum(len(chain.constraints) + sum(map(bool, chain.filters)) for chain in self.chains)
+        return sum(
+            [len(chain.constraints) + sum(map(bool, chain.filters)) for chain in self.chains]
+        )
 
     @property
     def difficulty(self) -> int:
@@ -202,7 +204,7 @@ class Question:
         if self.kind in ("superlative", "count", "unanswerable"):
             relations.append(self.asked)
         extra = {"attribute": 1, "yes_no": 1, "count": 1, "superlative": 1, "comparison": 2}
-        weights = sum(RELATIONS[name].weight for name in relations)
+        weights = sum([RELATIONS[name].weight for name in relations])
         return weights + self.constraints + extra.get(self.kind, 0)
 
     def words(self, world: People) -> str:

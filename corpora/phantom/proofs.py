@@ -14,10 +14,10 @@ from ..tasks import ProofStep, Task
 from .articles import document_id
 from .facts import Facts
 from .grammar import Chain, Question
-from .kinship import RELATIONS, Kinship, relation_steps
+from .kinship import RELATIONS, relation_steps
 from .people import People
 
-__all__ = ["UNKNOWN", "answer_people", "answer_set", "definite_task", "set_task", "stated_path"]
+__all__ = ["UNKNOWN", "answer_people", "answer_set", "definite_task", "set_task"]
 
 UNKNOWN = "unknown"
 _MOST_EVIDENCE = 2_000
@@ -84,20 +84,6 @@ def answer_set(world: People, question: Question) -> list[str]:
     return sorted(map(world.name, people.tolist()))
 
 
-def stated_path(kinship: Kinship, source: int, steps: Sequence[str], target: int) -> list[int]:
-    """Return the people passed from source to target along stated relations, both included.
-
-    Of several paths it is the one whose people have the lowest numbers; empty if there is none.
-    """
-    if len(steps) == 1:
-        return [source, target] if target in kinship.stated(steps[0], source) else []
-    for middle in kinship.stated(steps[0], source):
-        rest = [] if middle == target else stated_path(kinship, middle, steps[1:], target)
-        if rest and source not in rest:
-            return [source, *rest]
-    return []
-
-
 def _played(question: Question) -> list[Chain]:
     """Return the chains in the order of the proof: the longer is the last."""
     if len(question.chains) == 1:
@@ -127,9 +113,7 @@ class _Proof:
         ):
             source, target = chain.people[place : place + 2]
             steps = relation_steps(relation)
-            path = [source, target]
-            if len(steps) > 1:
-                path = stated_path(self.world.kinship, source, steps, target)
+            path = self.facts.path(source, steps, target)
             self._pass(path[1:])
             for person, other, step in zip(path, path[1:], steps, strict=False):
                 self.state(person, self.facts.relation(person, step, self.world.is_female(other)))
@@ -166,8 +150,10 @@ class _Proof:
     def steps(self) -> tuple[ProofStep, ...]:
         """Return one step a document."""
         return tuple(
-            ProofStep(self.queries[person], document_id(person), " ".join(facts))
-            for person, facts in self.told.items()
+            [
+                ProofStep(self.queries[person], document_id(person), " ".join(facts))
+                for person, facts in self.told.items()
+            ]
         )
 
     def _pass(self, people: Sequence[int]) -> None:
@@ -214,7 +200,7 @@ def _task(
         id=task_id,
         question=question.words(world),
         answers=tuple(answers),
-        evidence=tuple(step.document for step in proof),
+        evidence=tuple([step.document for step in proof]),
         hops=question.hops,
         kind=question.kind,
         proof=proof,
