@@ -1,0 +1,126 @@
+"""Time and memory of phantom worlds, beside the generator of PhantomWiki.
+
+Run it alone on the machine::
+
+    python benchmarks/worlds.py               # a minute
+    python benchmarks/worlds.py --index       # and index a million articles
+
+Every measurement runs in a process of its own, so that its peak memory is its own. The figures of
+the reference are recorded ones: phantom-wiki 1.0.3 with SWI-Prolog, on 2 cores, question depth 20.
+"""
+
+import argparse
+import json
+import math
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from seekgym.corpora import BM25Retriever
+from seekgym.corpora.phantom import PhantomWorld, QuestionSettings
+
+REFERENCE_S = {50: 77.0, 500: 300.0}  # 500 people had not ended after 300 s
+SETS = QuestionSettings(hops=(1, 9), kinds=("chain", "attribute", "count"), semantics="set")
+SIZES = (10_000, 100_000, 1_000_000)
+MEGABYTE = 1_024  # in the units of ru_maxrss, which are kilobytes on Linux
+
+
+def time_questions(people: int, repeats: int, settings: QuestionSettings) -> dict[str, float]:
+    """Time a world with 500 questions: the first run, and the median of all."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        PhantomWorld(people, 7).tasks(500, settings=settings)
+        seconds.append(time.perf_counter() - start)
+    return {"first": seconds[0], "median": statistics.median(seconds), "best": min(seconds)}
+
+
+def time_world(people: int) -> dict[str, float]:
+    """Time a world alone and its 500 definite questions."""
+    start = time.perf_counter()
+    world = PhantomWorld(people, 7)
+    middle = time.perf_counter()
+    world.tasks(500)
+    return {"world": middle - start, "questions": time.perf_counter() - middle}
+
+
+def time_index(people: int) -> dict[str, float]:
+    """Time rendering and indexing every article."""
+    corpus = PhantomWorld(people, 7).corpus
+    start = time.perf_counter()
+    BM25Retriever(corpus)
+    return {"index": time.perf_counter() - start}
+
+
+MEASUREMENTS: dict[str, Callable[[int], dict[str, float]]] = {
+    "definite": lambda people: time_questions(people, 15, QuestionSettings()),
+    "set": lambda people: time_questions(people, 5, SETS),
+    "world": time_world,
+    "index": time_index,
+}
+
+
+def measure(name: str, people: int) -> dict[str, float]:
+    """Run one measurement in a process of its own; add its peak memory in MB."""
+    command = [sys.executable, __file__, "--measure", name, str(people)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures: dict[str, float] = json.loads(run.stdout)
+    return figures
+
+
+def report_small() -> None:
+    """Print the small worlds beside the reference."""
+    print("world with 500 questions      first     median       best   reference   times faster")
+    for semantics in ("definite", "set"):
+        for people, reference in REFERENCE_S.items():
+            row = measure(semantics, people)
+            more = ">" if people == 500 else " "
+            print(
+                f"{people:>5} people, {semantics:<8} "
+                f"{row['first']:>9.3f} s {row['median']:>9.3f} s "
+                f"{row['best']:>8.3f} s {more:>4}{reference:>5.0f} s   {more}"
+                f"{reference / row['median']:,.0f} by the median"
+            )
+
+
+def report_large() -> None:
+    """Print how cost grows from 10,000 to a million people."""
+    print("\nlarge worlds              world   500 questions     peak memory")
+    rows = {people: measure("world", people) for people in SIZES}
+    for people, row in rows.items():
+        print(
+            f"{people:>9,} people {row['world']:>11.3f} s {row['questions']:>11.3f} s "
+            f"{row['peak_mb']:>12,.0f} MB"
+        )
+    logs = [(math.log(people), math.log(row["world"])) for people, row in rows.items()]
+    slope = statistics.linear_regression(*zip(*logs, strict=True)).slope
+    print(f"time grows as people to the power {slope:.2f} (world alone, least squares of the logs)")
+
+
+def main() -> None:
+    """Print the table, or one measurement as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--index", action="store_true", help="index a million articles too")
+    parser.add_argument("--measure", nargs=2, metavar=("NAME", "PEOPLE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        name, people = arguments.measure
+        figures = MEASUREMENTS[name](int(people))
+        figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MEGABYTE
+        print(json.dumps(figures))
+        return
+    report_small()
+    report_large()
+    if arguments.index:
+        row = measure("index", 1_000_000)
+        print(
+            f"\na million articles rendered and indexed in {row['index']:.1f} s, "
+            f"peak memory {row['peak_mb']:,.0f} MB"
+        )
+
+
+if __name__ == "__main__":
+    main()
