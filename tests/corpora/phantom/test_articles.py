@@ -4,6 +4,7 @@ import pickle
 import re
 
 import pytest
+
 from seekgym.corpora import BM25Retriever
 from seekgym.corpora.errors import ConfigurationError
 from seekgym.corpora.phantom import PhantomWorld

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+
 from seekgym.corpora import TaskSet
 from seekgym.corpora.phantom import PhantomWorld, QuestionSettings
 from seekgym.corpora.phantom.grammar import KINDS

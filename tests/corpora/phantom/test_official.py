@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from seekgym.corpora.phantom.kinship import RELATIONS, Kinship
 
 CASES = Path(__file__).parents[2] / "cases" / "phantomwiki"

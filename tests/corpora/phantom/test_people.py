@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from seekgym.corpora.errors import ConfigurationError
 from seekgym.corpora.phantom import PhantomWorld, WorldSettings
 from seekgym.corpora.phantom.kinship import RELATIONS

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from seekgym.corpora.phantom import PhantomWorld, QuestionSettings
 from seekgym.corpora.phantom.kinship import RELATIONS, Kinship
 from seekgym.corpora.phantom.prolog import prolog_facts, prolog_query

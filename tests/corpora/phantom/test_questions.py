@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 import pytest
+
 from seekgym.corpora import BM25Retriever, Corpus, TaskSet
 from seekgym.corpora.errors import ConfigurationError
 from seekgym.corpora.phantom import (
