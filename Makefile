@@ -7,7 +7,7 @@ help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 run: .venv/core  ## Play every baseline in every environment and print the table
-	$(BIN)/seekgym bench
+	$(BIN)/seekgym bench --episodes 100
 
 dev: .venv/dev  ## Install for development
 

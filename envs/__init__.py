@@ -4,6 +4,7 @@ from .actions import Action, Parameter, ProtocolError, ToolCall, ToolSignature
 from .base import SearchEnv
 from .episode import Message, Snapshot
 from .outcome import Outcome
+from .phantom import PhantomEnv
 from .qa import QAEnv
 from .rewards import (
     F1,
@@ -34,6 +35,7 @@ __all__ = [
     "Message",
     "Outcome",
     "Parameter",
+    "PhantomEnv",
     "ProtocolError",
     "QAEnv",
     "Read",

@@ -16,16 +16,78 @@ class Environment(NamedTuple):
             ``make_vector`` for vectors of it.
         description: One line for lists.
         arguments: What the class is called with.
+        is_large: Making it takes more than ten seconds: played only when it is asked for.
     """
 
     id: str
     entry_point: str
     description: str
     arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    is_large: bool = False
 
 
 ENVIRONMENTS = (
     Environment("seekgym/QA-v0", "qa:QAEnv", "100 real multi-hop questions over 994 passages"),
+    Environment("seekgym/Phantom-v0", "phantom:PhantomEnv", "an invented universe of 5,000 people"),
+    Environment(
+        "seekgym/Phantom-50-v0",
+        "phantom:PhantomEnv",
+        "an invented universe of 50 people",
+        {"people": 50},
+    ),
+    Environment(
+        "seekgym/Phantom-5k-v0",
+        "phantom:PhantomEnv",
+        "5,000 people, with constraints and comparisons",
+        {"people": 5_000, "constraints": (0, 2), "comparisons": True},
+    ),
+    Environment(
+        "seekgym/Phantom-100k-v0",
+        "phantom:PhantomEnv",
+        "100,000 people",
+        {"people": 100_000},
+        is_large=True,
+    ),
+    Environment(
+        "seekgym/Phantom-1M-v0",
+        "phantom:PhantomEnv",
+        "a million people",
+        {"people": 1_000_000},
+        is_large=True,
+    ),
+    Environment(
+        "seekgym/PhantomEasy-v0",
+        "phantom:PhantomEnv",
+        "1,000 people, questions of 1 and 2 hops",
+        {"people": 1_000, "hops": (1, 2)},
+    ),
+    Environment(
+        "seekgym/PhantomMedium-v0",
+        "phantom:PhantomEnv",
+        "1,000 people, questions of 3 and 4 hops",
+        {"people": 1_000, "hops": (3, 4)},
+    ),
+    Environment(
+        "seekgym/PhantomHard-v0",
+        "phantom:PhantomEnv",
+        "1,000 people, questions of 5 to 7 hops",
+        {"people": 1_000, "hops": (5, 7)},
+    ),
+    Environment(
+        "seekgym/PhantomTrain-v0",
+        "phantom:PhantomEnv",
+        "the training set-up of PhantomEnvironments (arXiv:2609.40221)",
+        {
+            "people": 1_000,
+            "family": (10, 5, 5),
+            "relations": "easy",
+            "hops": (1, 7),
+            "semantics": "set",
+            "max_turns": 10,
+            "rewards": "f1",
+            "on_invalid": "end",
+        },
+    ),
 )
 
 

@@ -51,6 +51,7 @@ class QuestionSettings:
             and there is one answer. ``"set"``: as in PhantomWiki, a description denotes all who
             fit, and every answer is asked for; there are then only chains, attributes and
             counts, and the one constraint there can be stands in place of the name.
+        documents: The most articles that a proof may take, at least 1.
 
     Raises:
         ConfigurationError: A value is outside its range.
@@ -61,11 +62,16 @@ class QuestionSettings:
     kinds: tuple[QuestionKind, ...] = ("chain", "attribute")
     relations: Literal["easy", "all"] | tuple[str, ...] = "all"
     semantics: Semantics = "definite"
+    documents: int = 2_000
 
     def __post_init__(self) -> None:
         """Check every value."""
         if self.semantics not in ("definite", "set"):
             raise_unknown("semantics", self.semantics, ("definite", "set"))
+        if type(self.documents) is not int or self.documents < 1:
+            raise ConfigurationError(
+                f"documents must be a whole number of at least 1, got {self.documents!r}"
+            )
         _check_range("hops", self.hops, 1, _MOST_HOPS)
         is_set = self.semantics == "set"
         _check_range("constraints", self.constraints, 0, 1 if is_set else _MOST_CONSTRAINTS)

@@ -20,28 +20,27 @@ from .people import People
 __all__ = ["UNKNOWN", "answer_people", "answer_set", "definite_task", "set_task"]
 
 UNKNOWN = "unknown"
-_MOST_EVIDENCE = 2_000
 
 
-def definite_task(facts: Facts, question: Question, task_id: str) -> Task | None:
-    """Return the task of a question with one answer; None if a person is passed twice.
+def definite_task(facts: Facts, question: Question, task_id: str, most: int) -> Task | None:
+    """Return the task of a question with one answer; None if its proof takes too many articles.
 
-    Without that, fewer facts than the question's hops would do.
+    None too if a person is passed twice: fewer facts than the question's hops would then do.
     """
     world, proof = facts.world, _Proof(facts)
     for chain in _played(question):
         proof.follow(chain)
         proof.conclude(question, chain.end)
     proof.compare(question)
-    if not proof.is_shortest:
+    if not proof.is_shortest or len(proof.told) > most:
         return None
     return _task(world, question, task_id, [_answer(world, question)], proof.steps())
 
 
-def set_task(facts: Facts, question: Question, task_id: str) -> Task | None:
+def set_task(facts: Facts, question: Question, task_id: str, most: int) -> Task | None:
     """Return the task of a question whose every answer is asked for; None if it has none.
 
-    Its evidence is the articles of all who are passed; None too where they are too many.
+    Its evidence is the articles of all who are passed; None too where they are more than most.
     """
     world, proof, chain = facts.world, _Proof(facts), question.chains[0]
     reached = _start_set(world, chain).tolist()
@@ -57,14 +56,14 @@ def set_task(facts: Facts, question: Question, task_id: str) -> Task | None:
             if others:
                 proof.state(person, *told)
             onward.update(others)
-        if len(onward) > _MOST_EVIDENCE:
-            return None
+            if len(proof.told) > most:
+                return None
         reached = sorted(onward)
     if question.kind == "attribute":
         for person in answer_people(world, chain).tolist():
             proof.state(person, facts.attribute(person, question.asked))
-    answers = answer_set(world, question)
-    if not answers or len(proof.told) > _MOST_EVIDENCE:
+    answers = answer_set(world, question) if len(proof.told) <= most else []
+    if not answers:
         return None
     return _task(world, question, task_id, answers, proof.steps())
 

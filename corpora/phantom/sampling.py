@@ -112,6 +112,7 @@ class _CellTasks:
         self.drawn: list[Drawn] = []
         self.is_dry = False
         self._facts, self._is_set = facts, settings.semantics == "set"
+        self._most_documents = settings.documents
         self._accept, self._pools, self._seed = accept, pools, seed
         self._prove = set_task if self._is_set else definite_task
         mark = "set-" if self._is_set else ""
@@ -137,7 +138,7 @@ class _CellTasks:
         for question in questions:
             task_id = f"{self._prefix}-{self._number}"
             self._number += 1
-            task = self._prove(self._facts, question, task_id)
+            task = self._prove(self._facts, question, task_id, self._most_documents)
             if task is not None:
                 proved.append((question, task))
         accepted = [True] * len(proved)

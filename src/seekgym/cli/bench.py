@@ -35,7 +35,7 @@ def bench(
     ] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option(help="An environment, repeatable. All if left out."),
+        typer.Option(help="An environment, repeatable. All but the large ones if left out."),
     ] = None,
     episodes: Annotated[
         int | None,
@@ -94,13 +94,17 @@ def _choices(
     env: list[str] | None, corpus: str | None, tasks: str | None
 ) -> list[EnvironmentChoice]:
     if corpus is None and tasks is None:
-        return [EnvironmentChoice(env_id) for env_id in env or [row.id for row in ENVIRONMENTS]]
+        return [EnvironmentChoice(env_id) for env_id in env or _small_ids()]
     if corpus is None:
         raise ConfigurationError("--tasks needs --corpus: the documents that the tasks are about")
     if env not in (None, ["seekgym/QA-v0"]):
         raise ConfigurationError("--corpus is for seekgym/QA-v0; leave out --env")
     arguments = {"corpus": corpus} if tasks is None else {"corpus": corpus, "tasks": tasks}
     return [EnvironmentChoice("seekgym/QA-v0", arguments)]
+
+
+def _small_ids() -> list[str]:
+    return [environment.id for environment in ENVIRONMENTS if not environment.is_large]
 
 
 def _print_tables(evaluation: Evaluation) -> None:

@@ -1,0 +1,172 @@
+"""Questions about invented people, in worlds of any size."""
+
+from functools import lru_cache
+from typing import Any, Literal, Unpack
+
+from gymnasium.vector import AutoresetMode
+
+from ..corpora.errors import ConfigurationError
+from ..corpora.phantom import PhantomWorld, QuestionSettings
+from ..corpora.phantom.articles import ArticleStyle
+from ..corpora.phantom.grammar import QuestionKind, Semantics
+from ..corpora.phantom.names import WorldSplit
+from ..corpora.retrieval import BM25Retriever, Retriever, default_retriever
+from ..corpora.tasks import TaskSet
+from .base import SearchEnv
+from .rules import RuleOptions, Rules, check_at_least
+from .tools import Answer, Read, Search
+from .vector import SearchVectorEnv
+
+__all__ = ["PhantomEnv", "make_vector"]
+
+_MAX_TURNS = 12
+
+
+class PhantomEnv(SearchEnv):
+    """Answer questions about a fictional universe that no model can know by heart.
+
+    Task: a question whose answer takes one to many facts about invented people (PhantomWiki,
+    arXiv:2502.20377; PhantomEnvironments, arXiv:2609.40221): "Who is the mother of the friend
+    of ...?". Articles state base facts only, so a cousin must be reasoned. Every task carries a
+    proof: the retriever brings each of its articles into the top k for the proof's query, and
+    it fits the turn budget. No question of two hops and more brings its last article when it is
+    searched word for word.
+
+    Observation: the question; then what the tool gave: articles under a heading ``rank. [id]
+    name``, at most ``max_observation_chars`` characters.
+
+    Actions: ``search(query)``, ``read(document_id, page=)``, ``answer(text)``.
+
+    Reward: exact match of the answer, 0 or 1; see ``rewards``. Where every answer is asked for
+    (``semantics="set"``), the answer is a comma-separated list and is scored as a set.
+
+    Ends: terminated by ``answer``; truncated after ``max_turns`` turns.
+
+    Optimum: a return of 1. The oracle reaches it on every task.
+
+    Arguments:
+        people: How many people the world has.
+        world_seed: Where the world and its questions come from.
+        split: ``"train"`` or ``"test"``: two universes that share no name.
+        hops: The fewest and the most facts to join.
+        constraints: The fewest and the most attribute filters in a question.
+        comparisons: Whether to ask also which of two people was born first.
+        kinds: Which kinds of questions; see ``QuestionSettings``.
+        relations: ``"all"``, ``"easy"``, or the names of relations.
+        semantics: ``"definite"``, one answer, or ``"set"``, all who fit.
+        questions: How many tasks are drawn.
+        style: How articles are written: ``"wiki"`` or ``"prose"``.
+        friends: How many friends a person has on average.
+        family: The most people, generations and children of a family.
+        retriever: Ranks the articles; BM25 if left out.
+        index_dir: A folder to keep the BM25 index in; in memory if left out.
+        k: How many articles a search shows.
+        render_mode: None, ``"ansi"`` or ``"html"``.
+        rules: max_turns=12, the others as in ``Rules``.
+
+    Versions: v0, the first.
+    """
+
+    def __init__(
+        self,
+        people: int = 5_000,
+        world_seed: int = 0,
+        *,
+        split: WorldSplit = "train",
+        hops: tuple[int, int] = (1, 6),
+        constraints: tuple[int, int] = (0, 0),
+        comparisons: bool = False,
+        kinds: tuple[QuestionKind, ...] = ("chain", "attribute"),
+        relations: Literal["easy", "all"] | tuple[str, ...] = "all",
+        semantics: Semantics = "definite",
+        questions: int = 500,
+        style: ArticleStyle = "wiki",
+        friends: float = 3.0,
+        family: tuple[int, int, int] = (25, 5, 5),
+        retriever: Retriever | None = None,
+        index_dir: str | None = None,
+        k: int = 3,
+        render_mode: str | None = None,
+        **rules: Unpack[RuleOptions],
+    ) -> None:
+        rules.setdefault("max_turns", _MAX_TURNS)
+        made_rules = Rules(**rules)
+        check_at_least("k", k, 1)
+        if comparisons and "comparison" not in kinds:
+            kinds = (*kinds, "comparison")
+        settings = QuestionSettings(
+            hops, constraints, kinds, relations, semantics, documents=made_rules.max_turns - 1
+        )
+        world = _world(people, world_seed, split, style, friends, family)
+        if retriever is None:
+            retriever = _retriever(world, index_dir)
+        tasks = _tasks(world, retriever, settings, questions, world_seed, k)
+        max_chars = made_rules.max_observation_chars
+        super().__init__(
+            corpus=world.corpus,
+            tasks=tasks,
+            retriever=retriever,
+            tools=(
+                Search(world.corpus, max_chars=max_chars, k=k),
+                Read(world.corpus, max_chars=max_chars),
+                Answer(),
+            ),
+            k=k,
+            rules=made_rules,
+            render_mode=render_mode,
+        )
+        self.world = world
+
+    def _select(self, options: dict[str, Any]) -> TaskSet:
+        for name in ("split", "world_seed"):
+            if name in options:
+                raise ConfigurationError(
+                    f"options[{name!r}]: a world stays the same in an environment; make another "
+                    f"one with {name}={options[name]!r}"
+                )
+        return super()._select(options)
+
+
+def make_vector(
+    num_envs: int = 1,
+    *,
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    **arguments: Any,
+) -> SearchVectorEnv:
+    """Return a vector of PhantomEnv over one world; the arguments are those of PhantomEnv."""
+    return SearchVectorEnv(PhantomEnv(**arguments), num_envs, autoreset_mode=autoreset_mode)
+
+
+@lru_cache(maxsize=8)
+def _world(
+    people: int,
+    world_seed: int,
+    split: WorldSplit,
+    style: ArticleStyle,
+    friends: float,
+    family: tuple[int, int, int],
+) -> PhantomWorld:
+    """Return a world; the latest are kept, so that environments share them."""
+    return PhantomWorld(
+        people, world_seed, split=split, style=style, friends=friends, family=family
+    )
+
+
+@lru_cache(maxsize=8)
+def _retriever(world: PhantomWorld, index_dir: str | None) -> Retriever:
+    if index_dir is None:
+        return default_retriever(world.corpus)
+    return BM25Retriever(world.corpus, index_dir=index_dir)
+
+
+@lru_cache(maxsize=32)
+def _tasks(
+    world: PhantomWorld,
+    retriever: Any,
+    settings: QuestionSettings,
+    questions: int,
+    seed: int,
+    k: int,
+) -> TaskSet:
+    """Return tasks whose proofs the retriever plays, and that do not leak."""
+    return world.tasks(questions, seed=seed, settings=settings, retriever=retriever, top_k=k)
