@@ -1,6 +1,7 @@
 """Who plays: baselines, the oracle, and how an episode is recorded."""
 
 import importlib
+import inspect
 
 from ..corpora.errors import ConfigurationError, raise_unknown
 from .base import Agent
@@ -43,8 +44,11 @@ def get_agent(name: str) -> type[Agent]:
         raise_unknown("agent", name, [*AGENTS, "module:Class"])
     try:
         agent = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"agent {name!r} cannot be imported: {error}") from None
+    except Exception as error:  # importing runs the user's code
+        fault = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(f"agent {name!r} cannot be imported ({fault})") from error
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
         raise ConfigurationError(f"agent {name!r} is no subclass of seekgym.agents.Agent")
+    if inspect.isabstract(agent) or not isinstance(getattr(agent, "name", None), str):
+        raise ConfigurationError(f"agent {name!r} needs a name, reset() and act()")
     return agent

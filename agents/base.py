@@ -11,6 +11,9 @@ __all__ = ["Agent"]
 class Agent(ABC):
     """Plays episodes of one environment.
 
+    An evaluation makes one in each process; what it carries over from one episode to the next
+    would make results depend on the number of processes.
+
     Attributes:
         name: What lists and reports call it.
         sees_gold: Whether it reads the gold answers or the evidence; reports say so.

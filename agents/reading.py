@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 __all__ = ["Passage", "choose_answer", "content_words", "names", "parse_passages"]
 
-_HEADING = re.compile(r"^(?:\d+\. )?\[([^\]\n]+)\] (.*)$", re.MULTILINE)
+_HIT = re.compile(r"^(\d+)\. \[([^\]\n]+)\] (.*)$", re.MULTILINE)
+_READ = re.compile(r"\[([^\]\n]+)\] (.*)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(])")
 _NAME = re.compile(
     r"[A-ZÀ-Þ][\w'’.-]*"
@@ -44,10 +45,12 @@ class Passage(NamedTuple):
 
 def parse_passages(observation: str) -> list[Passage]:
     """Return the passages of a search's or a read's observation."""
-    found = list(_HEADING.finditer(observation))
+    if one := _READ.match(observation):
+        return [Passage(one[1], one[2], observation[one.end() :].strip())]
+    found = list(_HIT.finditer(observation))
     starts = [match.start() for match in found] + [len(observation)]
     return [
-        Passage(match[1], match[2], observation[match.end() : end].strip())
+        Passage(match[2], match[3], observation[match.end() : end].strip())
         for match, end in zip(found, starts[1:], strict=True)
     ]
 

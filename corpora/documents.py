@@ -4,16 +4,22 @@ import gzip
 import hashlib
 import json
 import os
+import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, NoReturn, Self, overload
 
 from .errors import CorpusError
 from .text import replace_surrogates
 
-__all__ = ["Corpus", "Document", "Record", "read_jsonl"]
+__all__ = ["Corpus", "Document", "Record", "fault_of_id", "read_jsonl"]
+
+_MAX_ID_CHARS = 200
+_ID_FIELDS = ("id", "evidence", "links", "document")
+_NOT_IN_IDS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\[\]]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +79,26 @@ class Corpus(Sequence[Document]):
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], *, name: str = "documents") -> Self:
-        """Build a corpus from documents that are held in memory."""
+        """Build a corpus from documents that are held in memory.
+
+        Raises:
+            CorpusError: There is none, or one has a field that cannot be used.
+        """
         held = tuple(documents)
+        for number, document in enumerate(held, start=1):
+            if not isinstance(document, Document):
+                raise CorpusError(
+                    f"corpus {name!r}, document {number}: must be a Document, "
+                    f"got {type(document).__name__}"
+                )
+            for field in ("id", "title", "text"):
+                if not isinstance(getattr(document, field), str):
+                    raise CorpusError(
+                        f"corpus {name!r}, document {number}, field {field!r}: must be a text, "
+                        f"got {getattr(document, field)!r:.60}"
+                    )
+            if fault := fault_of_id(document.id):
+                raise CorpusError(f"corpus {name!r}, document {number}, field 'id': {fault}")
         return cls([document.id for document in held], held.__getitem__, name=name)
 
     @classmethod
@@ -112,7 +136,11 @@ class Corpus(Sequence[Document]):
         if not files:
             raise CorpusError(f"{root}: no file matches {pattern!r}; pass pattern=")
         documents = (
-            Document(file.relative_to(root).as_posix(), file.stem, _read_text(file))
+            Document(
+                replace_surrogates(file.relative_to(root).as_posix()),
+                replace_surrogates(file.stem),
+                _read_text(file),
+            )
             for file in files
         )
         return cls.from_documents(documents, name=root.name)
@@ -177,16 +205,17 @@ class Record:
     line: int
     values: Mapping[str, Any]
 
-    def fail(self, field: str, reason: str) -> Any:
+    def fail(self, field: str, reason: str) -> NoReturn:
         """Raise a CorpusError that names file, line and field."""
         raise CorpusError(f"{self.path}, line {self.line}, field {field!r}: {reason}")
 
     def text(self, field: str, default: str | None = None) -> str:
         """Return a text field, cleaned; without a default it must be there and not be empty."""
-        value = self.values.get(field, default)
+        value = self.values.get(field)
+        value = default if value is None else value
         if value is None:
             self.fail(field, "is missing")
-        if isinstance(value, int) and not isinstance(value, bool) and field == "id":
+        if type(value) is int and field in _ID_FIELDS:
             value = str(value)
         if not isinstance(value, str):
             self.fail(field, f"must be a text, got {type(value).__name__}")
@@ -198,9 +227,13 @@ class Record:
 
     def texts(self, field: str, *, required: bool = False) -> tuple[str, ...]:
         """Return a list of texts as a tuple, cleaned."""
-        values = self.values.get(field, None if required else [])
+        values = self.values.get(field)
+        if values is None and not required:
+            return ()
         if values is None:
             self.fail(field, "is missing")
+        if field in _ID_FIELDS and isinstance(values, list):
+            values = [str(value) if type(value) is int else value for value in values]
         if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
             self.fail(field, f"must be a list of texts, got {values!r:.60}")
         if required and not values:
@@ -208,6 +241,24 @@ class Record:
         if any("\0" in value for value in values):
             self.fail(field, "holds a NUL character; remove it")
         return tuple(replace_surrogates(value) for value in values)
+
+
+def fault_of_id(document_id: str) -> str | None:
+    """Return why a text cannot be an id, or None: an agent must be able to read and repeat it.
+
+    Example:
+        >>> fault_of_id("h9"), fault_of_id(" h9")
+        (None, "' h9' begins or ends with a space")
+    """
+    if not document_id.strip():
+        return "is empty"
+    if document_id != document_id.strip():
+        return f"{document_id!r:.60} begins or ends with a space"
+    if len(document_id) > _MAX_ID_CHARS:
+        return f"{document_id[:40]!r}... has {len(document_id)} characters; 200 are the most"
+    if _NOT_IN_IDS.search(document_id):
+        return f"{document_id!r:.60} holds a bracket or a control character"
+    return None
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> Iterator[Record]:
@@ -242,7 +293,7 @@ def _raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     try:
         with gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as file:
             yield from enumerate(file, start=1)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise CorpusError(f"{path}: cannot be read ({error})") from None
 
 
@@ -251,14 +302,16 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _document_from(record: Record) -> Document:
-    url = record.values.get("url")
-    if "text" not in record.values:
+    if record.values.get("text") is None:
         record.fail("text", "is missing")
+    document_id = record.text("id")
+    if fault := fault_of_id(document_id):
+        record.fail("id", fault)
     return Document(
-        id=record.text("id"),
+        id=document_id,
         title=record.text("title", ""),
         text=record.text("text", ""),
-        url=None if url is None else record.text("url"),
+        url=record.text("url", "") or None,
         links=record.texts("links"),
     )
 

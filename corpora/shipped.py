@@ -1,5 +1,6 @@
 """The data sets inside the package, and how a name or a path becomes a corpus or tasks."""
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from .documents import Corpus
 from .errors import CorpusError
 from .tasks import TaskSet
 
-__all__ = ["load_corpus", "load_tasks", "shipped_names"]
+__all__ = ["load_corpus", "load_tasks", "shipped_names", "tasks_beside"]
 
 _DATA = Path(__file__).parent / "data"
 
@@ -17,7 +18,7 @@ def shipped_names() -> list[str]:
     return sorted(folder.name for folder in _DATA.iterdir() if folder.is_dir())
 
 
-def load_corpus(name_or_path: str) -> Corpus:
+def load_corpus(name_or_path: str | os.PathLike[str]) -> Corpus:
     """Return a shipped corpus by name, or one read from a JSONL file or a folder.
 
     A folder that holds ``corpus.jsonl`` gives that file; any other gives its text files.
@@ -25,34 +26,50 @@ def load_corpus(name_or_path: str) -> Corpus:
     Raises:
         CorpusError: There is no such data set, file or folder, or its data is bad.
     """
-    if name_or_path in shipped_names():
-        return _shipped_corpus(name_or_path)
-    path = Path(name_or_path)
+    name = os.fspath(name_or_path)
+    if name in shipped_names():
+        return _shipped_corpus(name)
+    path = _path("corpus", name)
     if (path / "corpus.jsonl").is_file():
         return Corpus.from_jsonl(path / "corpus.jsonl")
     if path.is_dir():
         return Corpus.from_folder(path)
     if path.is_file():
         return Corpus.from_jsonl(path)
-    raise _missing("corpus", name_or_path)
+    raise _missing("corpus", name)
 
 
-def load_tasks(name_or_path: str, corpus: Corpus) -> TaskSet:
+def load_tasks(name_or_path: str | os.PathLike[str], corpus: Corpus) -> TaskSet:
     """Return the tasks of a shipped data set, or those of a JSONL file, checked with a corpus.
+
+    A folder gives the ``tasks.jsonl`` in it.
 
     Raises:
         CorpusError: There is no such data set or file, or its data is bad.
     """
-    if name_or_path in shipped_names():
-        if corpus is _shipped_corpus(name_or_path):
-            return _shipped_tasks(name_or_path)
-        return TaskSet.from_jsonl(_DATA / name_or_path / "tasks.jsonl", corpus=corpus)
-    path = Path(name_or_path)
+    name = os.fspath(name_or_path)
+    if name in shipped_names():
+        if corpus is _shipped_corpus(name):
+            return _shipped_tasks(name)
+        return TaskSet.from_jsonl(_DATA / name / "tasks.jsonl", corpus=corpus)
+    path = _path("tasks", name)
     if path.is_dir():
         path = path / "tasks.jsonl"
     if not path.is_file():
-        raise _missing("tasks", name_or_path)
+        raise _missing("tasks", str(path))
     return TaskSet.from_jsonl(path, corpus=corpus)
+
+
+def tasks_beside(corpus: str | os.PathLike[str]) -> str:
+    """Return where the tasks of a corpus lie: a shipped name, or the folder of a file."""
+    name = os.fspath(corpus)
+    return name if name in shipped_names() or not Path(name).is_file() else str(Path(name).parent)
+
+
+def _path(what: str, name: str) -> Path:
+    if not name:
+        raise CorpusError(f"{what} is an empty text; give a name, a file or a folder")
+    return Path(name)
 
 
 @cache

@@ -81,6 +81,14 @@ class TaskSet(Sequence[Task]):
             raise CorpusError(f"task set {name!r} is empty; it needs at least one task")
         if len(self._by_id) != len(self._tasks):
             raise CorpusError(f"task set {name!r}: an id appears twice; ids must be unique")
+        for task in self._tasks:
+            if not isinstance(task.answers, tuple) or not any(
+                isinstance(answer, str) and answer.strip() for answer in task.answers
+            ):
+                raise CorpusError(
+                    f"task set {name!r}, task {task.id!r}: answers must be a tuple of texts, at "
+                    f"least one of them not blank, got {task.answers!r:.60}"
+                )
 
     @classmethod
     def from_jsonl(cls, path: str | os.PathLike[str], *, corpus: Corpus | None = None) -> Self:
@@ -167,6 +175,10 @@ class TaskSet(Sequence[Task]):
         for field in criteria:
             if field not in _CRITERIA:
                 raise_unknown("option", field, ("task", "split", *_CRITERIA))
+            if not isinstance(criteria[field], (str, int)):
+                raise ConfigurationError(
+                    f"option {field!r} must be a text or a number, got {criteria[field]!r:.60}"
+                )
         key = tuple(sorted(criteria.items()))
         if key not in self._parts:
             self._parts[key] = self._select(criteria)
@@ -180,7 +192,7 @@ class TaskSet(Sequence[Task]):
         ]
         if not chosen:
             known = {
-                field: sorted({str(getattr(task, field)) for task in self._tasks})
+                field: sorted({getattr(task, field) for task in self._tasks}, key=str)
                 for field in criteria
             }
             raise ConfigurationError(f"no task of {self.name!r} has {criteria}; there are {known}")
@@ -235,10 +247,12 @@ def _group_hash(group: list[str]) -> str:
 def _task_from(record: Record) -> Task:
     evidence = record.texts("evidence")
     proof = _proof_from(record)
-    hops = record.values.get("hops", max(1, len(evidence)))
+    hops = record.values.get("hops")
+    hops = max(1, len(evidence)) if hops is None else hops
     if isinstance(hops, bool) or not isinstance(hops, int) or hops < 1:
         record.fail("hops", f"must be a whole number of at least 1, got {hops!r:.60}")
-    is_set = record.values.get("is_answer_set", False)
+    is_set = record.values.get("is_answer_set")
+    is_set = False if is_set is None else is_set
     if not isinstance(is_set, bool):
         record.fail("is_answer_set", f"must be true or false, got {is_set!r:.60}")
     answers = record.texts("answers", required=True)
@@ -250,15 +264,16 @@ def _task_from(record: Record) -> Task:
         answers=answers,
         evidence=evidence,
         hops=hops,
-        kind=record.text("kind" if "kind" in record.values else "type", "question"),
+        kind=record.text("kind", record.text("type", "question")),
         proof=proof,
-        level=record.text("level") if "level" in record.values else None,
+        level=record.text("level", "") or None,
         is_answer_set=is_set,
     )
 
 
 def _proof_from(record: Record) -> tuple[ProofStep, ...]:
-    steps = record.values.get("proof", [])
+    steps = record.values.get("proof")
+    steps = [] if steps is None else steps
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         record.fail("proof", "must be a list of objects with query, document and fact")
     records = [Record(record.path, record.line, step) for step in steps]

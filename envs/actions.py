@@ -8,6 +8,7 @@ from ..corpora.text import replace_surrogates
 
 __all__ = ["Action", "Parameter", "ProtocolError", "ToolCall", "ToolSignature", "check_arguments"]
 
+_MAX_INTEGER = 1_000_000_000
 _RESERVED = frozenset(("reset", "step", "state", "close", "render", "verify"))
 
 
@@ -95,14 +96,16 @@ def check_arguments(signature: ToolSignature, arguments: Mapping[str, Any]) -> s
     known = {parameter.name for parameter in signature.parameters}
     for name in arguments:
         if name not in known:
-            shown = replace_surrogates(str(name))[:40]
-            return f"{signature.name} has no argument {shown!r}: {signature.usage}"
+            shown = replace_surrogates(repr(name)[:40])
+            return f"{signature.name} has no argument {shown}: {signature.usage}"
     for parameter in signature.parameters:
         if parameter.name not in arguments:
             if parameter.is_required:
                 return f"{signature.name} needs {parameter.name!r}: {signature.usage}"
             continue
         value = arguments[parameter.name]
+        if type(value) is int and abs(value) > _MAX_INTEGER:
+            return f"{signature.name} needs a smaller {parameter.name!r}: {signature.usage}"
         wanted = str if parameter.type == "string" else int
         if not isinstance(value, wanted) or isinstance(value, bool):
             return (

@@ -29,6 +29,7 @@ def retrieve(
         rankings = retriever.search(queries, k)
         if len(rankings) != len(queries):
             raise BackendError(f"{len(queries)} queries gave {len(rankings)} rankings")
+        rankings = [_checked(ranking, k) for ranking in rankings]
     except Exception as error:
         if len(groups) > 1:
             return [retrieve(retriever, [group], k)[0] for group in groups]
@@ -40,3 +41,12 @@ def retrieve(
         answers.append(rankings[start : start + len(group)])
         start += len(group)
     return answers
+
+
+def _checked(ranking: Sequence[Hit], k: int) -> list[Hit]:
+    """Return the first k hits of a ranking; whatever else stands there is the backend's fault."""
+    hits = list(ranking[:k])
+    for hit in hits:
+        if not isinstance(hit, Hit) or not isinstance(hit.document_id, str):
+            raise BackendError(f"a ranking must hold Hit(document_id, score), got {hit!r:.80}")
+    return hits

@@ -79,6 +79,11 @@ class SearchEnv(gym.Env[str, Action], ABC):
         render_mode: str | None = None,
     ) -> None:
         check_at_least("k", k, 1)
+        if not isinstance(retriever, Retriever):
+            raise ConfigurationError(
+                "retriever must have a name and a method search(queries, k), "
+                f"got {type(retriever).__name__}"
+            )
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise_unknown("render_mode", render_mode, self.metadata["render_modes"])
         self.corpus = corpus
@@ -93,6 +98,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         self.observation_space = FreeText(rules.max_observation_chars)
         self.reward_range = reward_range(rules.terms)
         self.best_return = best_return(rules.terms)
+        self.is_best_reachable = all(term.low >= 0 for term in rules.terms)
         self._episode: Episode | None = None
         self._env_hash: str | None = None
 
@@ -125,7 +131,11 @@ class SearchEnv(gym.Env[str, Action], ABC):
         A vector of environments begins them all, asks the retriever once, and finishes them.
         """
         episode = self._running()
-        pending = self._parse(action, episode)
+        try:
+            pending = self._parse(action, episode)
+        except Exception as fault:  # an agent may send any object, and looking at it may fail
+            reason = f"The action could not be read ({type(fault).__name__})."
+            pending = Pending(None, {}, ProtocolError("malformed", reason))
         if pending.tool is None:
             episode.messages.append(Message("agent", transcript.describe_action(action)))
         else:
@@ -189,10 +199,23 @@ class SearchEnv(gym.Env[str, Action], ABC):
         Raises:
             ResetNeeded: There was no reset yet.
         """
-        return Snapshot(self._begun().copy(), copy.deepcopy(self.np_random.bit_generator.state))
+        generator_state = copy.deepcopy(self.np_random.bit_generator.state)
+        return Snapshot(self.env_hash, self._begun().copy(), generator_state)
 
     def restore(self, state: Snapshot) -> None:
-        """Go back to a snapshot, of this environment or of an equal one."""
+        """Go back to a snapshot, of this environment or of an equal one.
+
+        An environment of ``gym.make`` has it as ``env.unwrapped.restore``; call ``env.reset()``
+        once before, as its wrappers ask for.
+
+        Raises:
+            ConfigurationError: The snapshot is of an environment with other arguments or data.
+        """
+        if state.env_hash != self.env_hash:
+            raise ConfigurationError(
+                f"the snapshot is of an environment with hash {state.env_hash}, this one has "
+                f"{self.env_hash}: id, arguments or data differ"
+            )
         self._episode = state.episode.copy()
         self.np_random.bit_generator.state = copy.deepcopy(state.generator_state)
 
@@ -214,7 +237,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
             "retriever": self.retriever.name,
             "k": self.k,
             "tools": [repr(tool.signature) for tool in self.tools.values()],
-            "rewards": [repr(term) for term in rules.terms],
+            "rewards": [term.identity for term in rules.terms],
             "budget": [rules.max_turns, rules.max_observation_chars],
             "manners": [rules.on_invalid, rules.last_turn, rules.convention],
         }

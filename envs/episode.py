@@ -123,8 +123,9 @@ class Episode:
 class Snapshot:
     """A point in an episode to come back to: small, picklable, independent of the corpus."""
 
-    episode: Episode
-    generator_state: Mapping[str, Any]
+    env_hash: str
+    episode: Episode = field(repr=False)  # it holds the gold answers
+    generator_state: Mapping[str, Any] = field(repr=False)
 
 
 def _scores(answer: str | None, task: Task, rules: Rules) -> Scores | None:

@@ -89,8 +89,7 @@ class PhantomEnv(SearchEnv):
         render_mode: str | None = None,
         **rules: Unpack[RuleOptions],
     ) -> None:
-        rules.setdefault("max_turns", _MAX_TURNS)
-        made_rules = Rules(**rules)
+        made_rules = Rules.of({"max_turns": _MAX_TURNS, **rules})
         check_at_least("k", k, 1)
         if comparisons and "comparison" not in kinds:
             kinds = (*kinds, "comparison")
@@ -100,7 +99,11 @@ class PhantomEnv(SearchEnv):
         world = _world(people, world_seed, split, style, friends, family)
         if retriever is None:
             retriever = _retriever(world, index_dir)
-        tasks = _tasks(world, retriever, settings, questions, world_seed, k)
+            tasks = _tasks(world, index_dir, settings, questions, world_seed, k)
+        else:
+            tasks = world.tasks(
+                questions, seed=world_seed, settings=settings, retriever=retriever, top_k=k
+            )
         max_chars = made_rules.max_observation_chars
         super().__init__(
             corpus=world.corpus,
@@ -162,11 +165,12 @@ def _retriever(world: PhantomWorld, index_dir: str | None) -> Retriever:
 @lru_cache(maxsize=32)
 def _tasks(
     world: PhantomWorld,
-    retriever: Any,
+    index_dir: str | None,
     settings: QuestionSettings,
     questions: int,
     seed: int,
     k: int,
 ) -> TaskSet:
     """Return tasks whose proofs the retriever plays, and that do not leak."""
+    retriever = _retriever(world, index_dir)
     return world.tasks(questions, seed=seed, settings=settings, retriever=retriever, top_k=k)

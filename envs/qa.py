@@ -1,5 +1,6 @@
 """Question answering over any corpus with questions."""
 
+import os
 from typing import Any, Unpack
 
 from gymnasium.vector import AutoresetMode
@@ -7,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 from ..corpora.documents import Corpus
 from ..corpora.errors import ConfigurationError
 from ..corpora.retrieval import Retriever, default_retriever
-from ..corpora.shipped import load_corpus, load_tasks
+from ..corpora.shipped import load_corpus, load_tasks, tasks_beside
 from ..corpora.tasks import Split, TaskSet
 from .base import SearchEnv
 from .rules import RuleOptions, Rules, check_at_least
@@ -50,8 +51,8 @@ class QAEnv(SearchEnv):
 
     def __init__(
         self,
-        corpus: str | Corpus = "hotpotqa-100",
-        tasks: str | TaskSet | None = None,
+        corpus: str | os.PathLike[str] | Corpus = "hotpotqa-100",
+        tasks: str | os.PathLike[str] | TaskSet | None = None,
         *,
         retriever: Retriever | None = None,
         k: int = 3,
@@ -59,17 +60,19 @@ class QAEnv(SearchEnv):
         render_mode: str | None = None,
         **rules: Unpack[RuleOptions],
     ) -> None:
-        made_rules = Rules(**rules)
+        made_rules = Rules.of(rules)
         check_at_least("k", k, 1)
-        found = load_corpus(corpus) if isinstance(corpus, str) else corpus
+        found = corpus if isinstance(corpus, Corpus) else load_corpus(_named("corpus", corpus))
         if tasks is None:
-            if not isinstance(corpus, str):
+            if isinstance(corpus, Corpus):
                 raise ConfigurationError("tasks is missing: a Corpus object comes without tasks")
-            tasks = corpus
+            tasks = tasks_beside(corpus)
+        if not isinstance(tasks, TaskSet):
+            tasks = load_tasks(_named("tasks", tasks), found)
         max_chars = made_rules.max_observation_chars
         super().__init__(
             corpus=found,
-            tasks=load_tasks(tasks, found) if isinstance(tasks, str) else tasks,
+            tasks=tasks,
             retriever=default_retriever(found) if retriever is None else retriever,
             tools=(
                 Search(found, max_chars=max_chars, k=k),
@@ -81,6 +84,16 @@ class QAEnv(SearchEnv):
             split=split,
             render_mode=render_mode,
         )
+
+
+def _named(argument: str, value: object) -> str | os.PathLike[str]:
+    """Return a name or a path; a ConfigurationError says what else would do."""
+    if isinstance(value, (str, os.PathLike)):
+        return value
+    raise ConfigurationError(
+        f"{argument} must be a name, a path, or a {'Corpus' if argument == 'corpus' else 'TaskSet'}"
+        f", got {type(value).__name__}"
+    )
 
 
 def make_vector(

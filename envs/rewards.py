@@ -9,13 +9,15 @@ A term of your own is a small class::
         def value(self, outcome: Outcome) -> float:
             return -float(len(outcome.answer or "") > 100)
 
-        low, high = -1.0, 0.0
+        low, high, best = -1.0, 0.0, 0.0  # in a turn, in a turn, over an episode
 """
 
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 from ..corpora.errors import ConfigurationError, raise_unknown
@@ -49,7 +51,7 @@ class RewardTerm(ABC):
         weight: What ``value`` is multiplied by.
         low: The lowest value of one turn.
         high: The highest value of one turn.
-        best: The highest sum of values over an episode.
+        best: The highest sum of values over an episode; a bound that costs may keep from reach.
     """
 
     weight: float = 1.0
@@ -57,6 +59,12 @@ class RewardTerm(ABC):
     low: ClassVar[float] = 0.0
     high: ClassVar[float] = 1.0
     best: ClassVar[float] = 1.0
+
+    @property
+    def identity(self) -> str:
+        """The class with all its settings: what decides the term's value."""
+        settings = ", ".join(f"{key}={value!r}" for key, value in sorted(vars(self).items()))
+        return f"{type(self).__name__}({settings})"
 
     @property
     def name(self) -> str:
@@ -182,13 +190,15 @@ def resolve_rewards(rewards: str | Sequence[RewardTerm]) -> tuple[RewardTerm, ..
         if rewards not in PRESETS:
             raise_unknown("reward preset", rewards, PRESETS)
         return PRESETS[rewards]
-    terms = tuple(rewards)
+    terms = tuple(rewards) if isinstance(rewards, Iterable) else (rewards,)
     for term in terms:
         if not isinstance(term, RewardTerm):
             raise ConfigurationError(
                 f"rewards must hold RewardTerm objects, got {term!r:.60}; "
                 "for example rewards=[F1(), SearchCost(0.05)]"
             )
+        if not isinstance(term.weight, Real) or not math.isfinite(term.weight):
+            raise ConfigurationError(f"{term.name}: weight must be a number, got {term.weight!r}")
     names = [term.name for term in terms]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"two reward terms share a name: {', '.join(names)}")

@@ -1,8 +1,9 @@
 """The rules of the game, apart from what there is to find."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict
+from numbers import Integral
+from typing import Any, Literal, Self, TypedDict
 
 from ..corpora.errors import ConfigurationError, raise_unknown
 from .rewards import RewardTerm, resolve_rewards
@@ -61,6 +62,18 @@ class Rules:
         check_convention(self.convention)
         object.__setattr__(self, "terms", resolve_rewards(self.rewards))
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """Return the rules of some keyword arguments.
+
+        Raises:
+            ConfigurationError: A name is unknown, or a value is out of its range.
+        """
+        for name in options:
+            if name not in RuleOptions.__annotations__:
+                raise_unknown("argument", name, RuleOptions.__annotations__)
+        return cls(**options)
+
     def is_answer_turn(self, turn: int) -> bool:
         """Tell whether a turn takes nothing but an answer."""
         return self.last_turn == "answer" and turn == self.max_turns
@@ -68,7 +81,7 @@ class Rules:
 
 def check_at_least(name: str, value: int, least: int) -> None:
     """Raise a ConfigurationError unless the value is a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ConfigurationError(
             f"{name} must be a whole number of at least {least}, got {value!r}"
         )

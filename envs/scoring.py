@@ -75,6 +75,7 @@ def normalize(text: str, convention: Convention = "seekgym") -> str:
         >>> normalize("The The"), normalize("The The", "squad")
         ('the the', '')
     """
+    check_convention(convention)
     bare = text.lower().translate(_PUNCTUATION)
     result = " ".join(_ARTICLE.sub(" ", bare).split())
     if result or convention != "seekgym":
@@ -131,12 +132,14 @@ def set_scores(prediction: str, golds: Sequence[str]) -> SetScores:
     """Score a comma-separated list against a set, as PhantomWiki does (arXiv:2502.20377).
 
     Both sides are cut at commas, stripped and lowercased, and compared as sets. Here a gold
-    answer may itself hold a comma: it is cut too.
+    answer may itself hold a comma: it is cut too. Nothing else is normalised.
 
     Example:
         >>> set_scores("Bob, Ann", ["Ann", "Bob"])
         SetScores(exact_match=1.0, precision=1.0, recall=1.0, f1=1.0)
     """
+    if isinstance(golds, str):
+        raise ScoringError(f"golds must be a list of answers, got the text {golds!r:.60}")
     predicted = {part.strip().lower() for part in prediction.split(",")}
     gold = {part.strip().lower() for answer in golds for part in answer.split(",")}
     common = len(predicted & gold)
@@ -159,6 +162,7 @@ def score_answer(
         ConfigurationError: The convention is unknown.
     """
     if is_answer_set:
+        golds = [gold for gold in golds if gold.strip()]
         as_set = set_scores(prediction, golds)
         covers = [cover_exact_match(prediction, [gold], convention=convention) for gold in golds]
         return Scores(as_set.exact_match, as_set.f1, min(covers, default=0.0))

@@ -4,12 +4,13 @@ A tool of your own subclasses ``Tool``: a signature, and ``run``. A tool that as
 names its queries in ``queries``, so that a vector of environments can ask them all in one batch.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ..corpora.documents import Corpus
+from ..corpora.documents import Corpus, Document
 from ..corpora.errors import BackendError, ConfigurationError
 from ..corpora.retrieval import Hit
 from ..corpora.text import cut_text
@@ -20,7 +21,9 @@ __all__ = ["Answer", "Read", "Search", "Tool", "ToolResult"]
 MAX_QUERY_CHARS = 2_000
 _EXAMPLES = 64
 _MAX_ENTRIES = 2_048
-_HEADING_CHARS = 220  # at most: rank, id, title, and the note that a text is cut
+_TITLE_CHARS = 80
+_HEADING_CHARS = 320  # at most: rank, id, title, and the note that a text is cut
+_LIKE_A_HEADING = re.compile(r"^(?=\d+\. \[)", re.MULTILINE)  # in a text: no real result
 _LEAST_SHARE_CHARS = 80
 
 
@@ -115,8 +118,8 @@ class Search(Tool):
             document = self._corpus[document_id]
         except KeyError:
             raise BackendError(f"the retriever gave {document_id!r}, no document") from None
-        heading = f"[{cut_text(document_id, 60)}] {cut_text(document.title, 80)}"
-        text = document.text
+        heading = _heading(document)
+        text = _LIKE_A_HEADING.sub(" ", document.text)
         if len(text) > self._share:
             text = cut_text(text, self._share) + " … [cut: read it for the rest]"
         return f"{heading}\n{text}"
@@ -148,7 +151,7 @@ class Read(Tool):
 
     def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
         """Show the page of the document."""
-        document_id = arguments["document_id"].strip()
+        document_id = arguments["document_id"].strip().strip("[]")
         if document_id not in self._corpus:
             return ToolResult(
                 f"There is no document {document_id[:40]!r}. Use an id that stands in square "
@@ -166,8 +169,7 @@ class Read(Tool):
         start = (page - 1) * self._page_chars
         text = document.text[start : start + self._page_chars]
         label = f" (page {page} of {pages})" if pages > 1 else ""
-        heading = f"[{cut_text(document_id, 60)}] {cut_text(document.title, 80)}{label}"
-        return ToolResult(f"{heading}\n{text}", (document_id,))
+        return ToolResult(f"{_heading(document)}{label}\n{text}", (document_id,))
 
 
 class Answer(Tool):
@@ -182,6 +184,11 @@ class Answer(Tool):
     def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
         """Take the answer."""
         return ToolResult("The answer was taken; the episode is over.", answer=arguments["text"])
+
+
+def _heading(document: Document) -> str:
+    """Return the line above a text: the whole id, which can be read, and the title."""
+    return f"[{document.id}] {cut_text(' '.join(document.title.split()), _TITLE_CHARS)}"
 
 
 def _titles(corpus: Corpus) -> tuple[str, ...]:

@@ -25,9 +25,12 @@ def describe_action(action: object) -> str:
     """
     if isinstance(action, ProtocolError):
         return f"(no tool call: {action.code})"
-    if isinstance(action, Mapping) and isinstance(action.get("arguments"), Mapping):
-        return describe_call(str(action.get("name")), action["arguments"])
-    return replace_surrogates(f"(no tool call: {str(action)[:200]})")
+    try:
+        if isinstance(action, Mapping) and isinstance(action.get("arguments"), Mapping):
+            return describe_call(str(action.get("name")), action["arguments"])
+        return replace_surrogates(f"(no tool call: {str(action)[:200]})")
+    except Exception:  # an agent may send any object, and looking at it may fail
+        return f"(no tool call: {type(action).__name__})"
 
 
 def describe_call(name: str, arguments: Mapping[str, object]) -> str:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 from gymnasium import Space
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -47,6 +48,11 @@ class SearchVectorEnv(VectorEnv[Observations, Sequence[Action], np.ndarray]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     ) -> None:
         check_at_least("num_envs", num_envs, 1)
+        if type(env).step is not SearchEnv.step:
+            raise ConfigurationError(
+                f"{type(env).__name__} has a step() of its own, which a vector would not call; "
+                "override finish(), or use gymnasium's SyncVectorEnv"
+            )
         if not isinstance(autoreset_mode, AutoresetMode):
             if autoreset_mode not in _MODES:
                 raise_unknown("autoreset_mode", autoreset_mode, _MODES)
@@ -63,7 +69,8 @@ class SearchVectorEnv(VectorEnv[Observations, Sequence[Action], np.ndarray]):
         )
         self.action_space = cast(Space[Sequence[Action]], batch_space(env.action_space, num_envs))
         self._observations = [""] * num_envs
-        self._is_done = np.ones(num_envs, dtype=np.bool_)
+        self._is_begun = np.zeros(num_envs, dtype=np.bool_)
+        self._is_done = np.zeros(num_envs, dtype=np.bool_)
 
     def reset(
         self,
@@ -92,6 +99,7 @@ class SearchVectorEnv(VectorEnv[Observations, Sequence[Action], np.ndarray]):
             self._observations[index], infos[index] = self.envs[index].reset(
                 seed=seeds[index], options=options
             )
+            self._is_begun[index] = True
             self._is_done[index] = False
         return tuple(self._observations), pack_infos(infos)
 
@@ -102,10 +110,9 @@ class SearchVectorEnv(VectorEnv[Observations, Sequence[Action], np.ndarray]):
 
         Raises:
             ConfigurationError: There is not one action for each environment.
-            ResetNeeded: An environment has ended and the mode is ``Disabled``.
+            ResetNeeded: An environment was never reset, or has ended and the mode is ``Disabled``.
         """
-        if len(actions) != self.num_envs:
-            raise ConfigurationError(f"{self.num_envs} actions are needed, got {len(actions)}")
+        self._check_step(actions)
         resets = self._is_done & (self.autoreset_mode == AutoresetMode.NEXT_STEP)
         moves = zip(self.envs, actions, strict=True)
         going = [move for move, is_reset in zip(moves, resets, strict=True) if not is_reset]
@@ -128,6 +135,25 @@ class SearchVectorEnv(VectorEnv[Observations, Sequence[Action], np.ndarray]):
             infos.append(info)
         self._is_done = terminations | truncations
         return tuple(self._observations), rewards, terminations, truncations, pack_infos(infos)
+
+    def _check_step(self, actions: Sequence[Action]) -> None:
+        """Refuse a step as a whole, before any environment has begun its turn."""
+        if isinstance(actions, (str, bytes)) or not isinstance(actions, (Sequence, np.ndarray)):
+            raise ConfigurationError(
+                f"actions must be a sequence of {self.num_envs}, got {type(actions).__name__}"
+            )
+        if len(actions) != self.num_envs:
+            raise ConfigurationError(f"{self.num_envs} actions are needed, got {len(actions)}")
+        is_ended = self._is_done & (self.autoreset_mode == AutoresetMode.DISABLED)
+        waiting = np.flatnonzero(~self._is_begun | is_ended)
+        if waiting.size:
+            raise ResetNeeded(f"environments {waiting.tolist()} need a reset() before step()")
+
+    def render(self) -> tuple[str, ...] | None:
+        """Return what each environment renders; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        return tuple(env.render() or "" for env in self.envs)
 
     def _steps(self, moves: Sequence[tuple[SearchEnv, Action]]) -> list[Step]:
         """Begin every turn, ask the retriever once, and finish every turn."""

@@ -1,11 +1,12 @@
 """Who is best: evaluation, statistics and reports."""
 
-from .evaluate import EnvironmentChoice, Evaluation, Row, evaluate
+from .evaluate import EnvironmentChoice, Episode, Evaluation, Row, evaluate
 from .report import write_report
 from .statistics import Interval, bootstrap_mean
 
 __all__ = [
     "EnvironmentChoice",
+    "Episode",
     "Evaluation",
     "Interval",
     "Row",

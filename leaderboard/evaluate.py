@@ -3,22 +3,30 @@
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
 
-from ..agents import get_agent
+from ..agents import Agent, get_agent
 from ..agents.rollouts import Trajectory, play
 from ..corpora.errors import ConfigurationError
+from ..corpora.tasks import TaskSet
 from ..envs.base import SearchEnv
 from ..envs.rules import check_at_least
 from .statistics import Interval, bootstrap_mean
 
-__all__ = ["METRICS", "EnvironmentChoice", "Evaluation", "Row", "evaluate", "metric_values"]
+__all__ = [
+    "METRICS",
+    "EnvironmentChoice",
+    "Episode",
+    "Evaluation",
+    "Row",
+    "evaluate",
+    "metric_values",
+]
 
 METRICS = (
     "exact_match",
@@ -47,19 +55,50 @@ class EnvironmentChoice:
 
     @property
     def label(self) -> str:
-        """The id, with the arguments if there are any."""
+        """The id, with the arguments if there are any: what tells one choice from another."""
         if not self.arguments:
             return self.id
         return f"{self.id} ({', '.join(f'{k}={v}' for k, v in self.arguments.items())})"
+
+    def make(self) -> gym.Env[Any, Any]:
+        """Make it.
+
+        Raises:
+            ConfigurationError: There is no such search environment.
+        """
+        try:
+            env = gym.make(self.id, **self.arguments)
+        except (gym.error.Error, ModuleNotFoundError) as error:
+            raise ConfigurationError(f"environment {self.id!r}: {error}") from None
+        if not isinstance(env.unwrapped, SearchEnv):
+            raise ConfigurationError(f"{self.id} is no search environment")
+        return env
+
+
+class Episode(NamedTuple):
+    """One episode of an evaluation.
+
+    Attributes:
+        environment: The label of the environment.
+        agent: The name that the agent was asked for by.
+        kind: The type of question.
+        trajectory: What was played.
+    """
+
+    environment: str
+    agent: str
+    kind: str
+    trajectory: Trajectory
 
 
 class Row(NamedTuple):
     """How one agent did in one environment.
 
     Attributes:
-        environment: The environment's label.
-        agent: The agent's name.
-        sees_gold: Whether the agent reads gold answers or evidence.
+        environment: The label of the environment.
+        env_hash: The hash of the environment, its arguments and its data.
+        agent: The name that the agent was asked for by.
+        sees_gold: Whether the agent says that it reads gold answers or evidence.
         episodes: How many episodes count.
         failed: How many were lost to a failing backend after three attempts; they do not count.
         metrics: A mean with its interval for each metric; None where it cannot be computed.
@@ -67,6 +106,7 @@ class Row(NamedTuple):
     """
 
     environment: str
+    env_hash: str
     agent: str
     sees_gold: bool
     episodes: int
@@ -79,8 +119,7 @@ class Evaluation(NamedTuple):
     """The rows of a table, and every episode behind them."""
 
     rows: tuple[Row, ...]
-    trajectories: tuple[Trajectory, ...]
-    kinds: Mapping[str, str]
+    episodes: tuple[Episode, ...]
     seed: int
 
 
@@ -99,6 +138,7 @@ def evaluate(
     seed: int = 0,
     jobs: int = 1,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    on_played: Callable[[Sequence[Episode]], None] = lambda played: None,
 ) -> Evaluation:
     """Play every agent in every environment on the same tasks.
 
@@ -107,12 +147,13 @@ def evaluate(
     result does not depend on ``jobs``.
 
     Args:
-        agents: Names, or ``module:Class``.
-        environments: Where to play.
+        agents: Names, or ``module:Class``; each once.
+        environments: Where to play; each once.
         episodes: How many for each agent and environment; each task once if None.
         seed: Decides the tasks, the resets and the intervals.
         jobs: How many processes play.
         on_progress: Called with the episodes done and the total.
+        on_played: Called with some episodes as soon as they are played, in any order.
 
     Raises:
         ConfigurationError: An agent or an argument is unknown or out of range.
@@ -122,29 +163,34 @@ def evaluate(
     check_at_least("seed", seed, 0)
     if episodes is not None:
         check_at_least("episodes", episodes, 1)
+    agents = list(dict.fromkeys(agents))
     for agent in agents:
         get_agent(agent)
-    chunks = list(_chunks(agents, environments, episodes, seed))
+    player = _Player()
+    choices = {choice.label: choice for choice in environments}
+    tasks = {label: player.search_env(choice).tasks for label, choice in choices.items()}
+    chunks = list(_chunks(agents, choices, tasks, episodes, seed))
     total = sum(len(chunk.episodes) for chunk in chunks)
-    played: dict[int, list[Trajectory]] = {}
+    played: dict[int, list[Episode]] = {}
     done = 0
     on_progress(done, total)
-    for order, trajectories in _play_all(chunks, jobs):
-        played[order] = trajectories
+    for chunk, trajectories in _play_all(player, chunks, jobs):
+        label = chunk.choice.label
+        played[chunk.order] = [
+            Episode(label, chunk.agent, tasks[label][trajectory.task_id].kind, trajectory)
+            for trajectory in trajectories
+        ]
+        on_played(played[chunk.order])
         done += len(trajectories)
         on_progress(done, total)
-    kinds = {
-        task.id: task.kind for choice in environments for task in _environment(choice).all_tasks
-    }
-    groups: dict[tuple[str, str], list[Trajectory]] = {}
+    groups: dict[tuple[str, str], list[Episode]] = {}
     for chunk in chunks:
         groups.setdefault((chunk.choice.label, chunk.agent), []).extend(played[chunk.order])
-    rows = tuple(
-        _row(label, agent, trajectories, kinds, seed)
-        for (label, agent), trajectories in groups.items()
+    return Evaluation(
+        rows=tuple(_row(group, seed) for group in groups.values()),
+        episodes=tuple(episode for group in groups.values() for episode in group),
+        seed=seed,
     )
-    every = tuple(trajectory for group in groups.values() for trajectory in group)
-    return Evaluation(rows, every, kinds, seed)
 
 
 def metric_values(trajectories: Sequence[Trajectory], metric: str) -> list[float | None]:
@@ -157,95 +203,110 @@ def metric_values(trajectories: Sequence[Trajectory], metric: str) -> list[float
 
 def _chunks(
     agents: Sequence[str],
-    environments: Sequence[EnvironmentChoice],
+    choices: Mapping[str, EnvironmentChoice],
+    tasks: Mapping[str, TaskSet],
     episodes: int | None,
     seed: int,
 ) -> Iterator[_Chunk]:
     order = 0
-    for choice in environments:
-        plan = _plan(_environment(choice), episodes, seed)
+    for label, choice in choices.items():
+        plan = _plan(tasks[label], episodes, seed)
         for agent in agents:
             for start in range(0, len(plan), _CHUNK):
                 yield _Chunk(order, choice, agent, tuple(plan[start : start + _CHUNK]))
                 order += 1
 
 
-def _plan(env: SearchEnv, episodes: int | None, seed: int) -> list[tuple[str, int]]:
+def _plan(tasks: TaskSet, episodes: int | None, seed: int) -> list[tuple[str, int]]:
     """Return the task and the seed of each episode."""
-    count = len(env.tasks) if episodes is None else episodes
-    order = np.random.default_rng(np.random.SeedSequence([seed])).permutation(len(env.tasks))
+    count = len(tasks) if episodes is None else episodes
+    order = np.random.default_rng(np.random.SeedSequence([seed])).permutation(len(tasks))
     seeds = np.random.SeedSequence([seed, 1]).generate_state(count)
-    return [(env.tasks[int(order[i % len(order)])].id, int(seeds[i])) for i in range(count)]
+    return [(tasks[int(order[i % len(order)])].id, int(seeds[i])) for i in range(count)]
 
 
-def _play_all(chunks: Sequence[_Chunk], jobs: int) -> Iterator[tuple[int, list[Trajectory]]]:
+class _Player:
+    """Plays chunks; makes each environment and each agent once."""
+
+    def __init__(self) -> None:
+        self._envs: dict[str, gym.Env[Any, Any]] = {}
+        self._agents: dict[tuple[str, str], Agent] = {}
+
+    def env(self, choice: EnvironmentChoice) -> gym.Env[Any, Any]:
+        if choice.label not in self._envs:
+            self._envs[choice.label] = choice.make()
+        return self._envs[choice.label]
+
+    def search_env(self, choice: EnvironmentChoice) -> SearchEnv:
+        return cast(SearchEnv, self.env(choice).unwrapped)
+
+    def play(self, chunk: _Chunk) -> list[Trajectory]:
+        env = self.env(chunk.choice)
+        key = (chunk.choice.label, chunk.agent)
+        if key not in self._agents:
+            self._agents[key] = get_agent(chunk.agent)(env)
+        trajectories = []
+        for task_id, seed in chunk.episodes:
+            for _ in range(_ATTEMPTS):
+                trajectory = play(env, self._agents[key], seed=seed, options={"task": task_id})
+                if trajectory.outcome["valid"] is not False:
+                    break
+            trajectories.append(trajectory)
+        return trajectories
+
+
+_process_player: _Player | None = None  # of a process that plays for another
+
+
+def _play_in_process(chunk: _Chunk) -> list[Trajectory]:
+    global _process_player
+    _process_player = _process_player or _Player()
+    return _process_player.play(chunk)
+
+
+def _play_all(
+    player: _Player, chunks: Sequence[_Chunk], jobs: int
+) -> Iterator[tuple[_Chunk, list[Trajectory]]]:
     if jobs == 1 or len(chunks) == 1:
         for chunk in chunks:
-            yield chunk.order, _play_chunk(chunk)
+            yield chunk, player.play(chunk)
         return
     context = multiprocessing.get_context("spawn")
     workers = min(jobs, len(chunks), 4 * (os.cpu_count() or 1))
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        waiting: dict[Future[list[Trajectory]], int] = {
-            pool.submit(_play_chunk, chunk): chunk.order for chunk in chunks
-        }
+    pool = ProcessPoolExecutor(workers, mp_context=context)
+    try:
+        waiting = {pool.submit(_play_in_process, chunk): chunk for chunk in chunks}
         for future in as_completed(waiting):
             yield waiting[future], future.result()
+    except BaseException:  # an interrupt too: do not play on for a result that nobody takes
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        raise
+    pool.shutdown()
 
 
-def _play_chunk(chunk: _Chunk) -> list[Trajectory]:
-    env = _made(chunk.choice.id, tuple(sorted(chunk.choice.arguments.items())))
-    agent = get_agent(chunk.agent)(env)
-    trajectories = []
-    for task_id, seed in chunk.episodes:
-        for _ in range(_ATTEMPTS):
-            trajectory = play(env, agent, seed=seed, options={"task": task_id})
-            if trajectory.outcome["valid"]:
-                break
-        trajectories.append(trajectory)
-    return trajectories
-
-
-def _environment(choice: EnvironmentChoice) -> SearchEnv:
-    env = _made(choice.id, tuple(sorted(choice.arguments.items()))).unwrapped
-    if not isinstance(env, SearchEnv):
-        raise ConfigurationError(f"{choice.id} is no search environment")
-    return env
-
-
-@lru_cache(maxsize=8)
-def _made(env_id: str, arguments: tuple[tuple[str, Any], ...]) -> gym.Env[Any, Any]:
-    try:
-        return gym.make(env_id, **dict(arguments))
-    except gym.error.UnregisteredEnv as error:
-        raise ConfigurationError(f"environment {env_id!r}: {error}") from None
-
-
-def _row(
-    label: str,
-    agent: str,
-    trajectories: Sequence[Trajectory],
-    kinds: Mapping[str, str],
-    seed: int,
-) -> Row:
-    valid = [trajectory for trajectory in trajectories if trajectory.outcome["valid"]]
+def _row(group: Sequence[Episode], seed: int) -> Row:
+    first = group[0]
+    valid = [e for e in group if e.trajectory.outcome["valid"] is not False]
     by_kind: dict[str, list[Trajectory]] = {}
-    for trajectory in valid:
-        by_kind.setdefault(kinds[trajectory.task_id], []).append(trajectory)
+    for episode in valid:
+        by_kind.setdefault(episode.kind, []).append(episode.trajectory)
+    every = [episode.trajectory for episode in valid]
     return Row(
-        environment=label,
-        agent=get_agent(agent).name,
-        sees_gold=get_agent(agent).sees_gold,
+        environment=first.environment,
+        env_hash=first.trajectory.env_hash,
+        agent=first.agent,
+        sees_gold=get_agent(first.agent).sees_gold,
         episodes=len(valid),
-        failed=len(trajectories) - len(valid),
-        metrics={
-            metric: bootstrap_mean(metric_values(valid, metric), seed=seed) for metric in METRICS
-        },
+        failed=len(group) - len(valid),
+        metrics={m: bootstrap_mean(metric_values(every, m), seed=seed) for m in METRICS},
         kinds={
             kind: {
-                metric: bootstrap_mean(metric_values(group, metric), seed=seed)
+                metric: bootstrap_mean(metric_values(played, metric), seed=seed)
                 for metric in ("exact_match", "f1", "evidence_recall")
             }
-            for kind, group in sorted(by_kind.items())
+            for kind, played in sorted(by_kind.items())
         },
     )

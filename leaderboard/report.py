@@ -2,13 +2,15 @@
 
 import html
 import json
+import re
 from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from ..agents.rollouts import Trajectory, write_trajectories
+from ..agents.rollouts import Trajectory, encodable, write_trajectories
+from ..corpora.text import replace_surrogates
 from ..envs.transcript import describe_action
 from .evaluate import METRICS, Evaluation, Row
 from .statistics import Interval
@@ -24,6 +26,7 @@ HEADINGS = {
     "searches": "Searches",
     "turns": "Turns",
 }
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _COLORS = ("#6b7280", "#b45309", "#2563eb", "#059669", "#7c3aed", "#dc2626", "#0891b2", "#be185d")
 _TEMPLATE = Path(__file__).with_name("report.html")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 640, 332, 56, 24, 48
@@ -33,10 +36,12 @@ def write_report(evaluation: Evaluation, out: Path, *, command: str) -> None:
     """Write ``results.json``, ``trajectories.jsonl`` and ``report.html`` into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     results = _results(evaluation, command)
-    text = json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(encodable(results), indent=2, ensure_ascii=False, allow_nan=False)
     (out / "results.json").write_text(text + "\n", encoding="utf-8")
-    write_trajectories(evaluation.trajectories, out / "trajectories.jsonl")
-    (out / "report.html").write_text(_page(evaluation, command), encoding="utf-8")
+    played = (episode.trajectory for episode in evaluation.episodes)
+    write_trajectories(played, out / "trajectories.jsonl")
+    page = _CONTROL.sub("\ufffd", replace_surrogates(_page(evaluation, command)))
+    (out / "report.html").write_text(page, encoding="utf-8")
 
 
 def format_interval(interval: Interval | None) -> str:
@@ -47,16 +52,15 @@ def format_interval(interval: Interval | None) -> str:
 
 
 def _results(evaluation: Evaluation, command: str) -> dict[str, Any]:
-    hashes = {t.environment: t.env_hash for t in evaluation.trajectories}
     return {
         "seekgym": metadata.version("seekgym"),
         "command": command,
         "seed": evaluation.seed,
         "confidence": 0.95,
-        "env_hashes": hashes,
         "rows": [
             {
                 "environment": row.environment,
+                "env_hash": row.env_hash,
                 "agent": row.agent,
                 "sees_gold": row.sees_gold,
                 "episodes": row.episodes,
@@ -71,19 +75,21 @@ def _results(evaluation: Evaluation, command: str) -> dict[str, Any]:
         ],
         "episodes": [
             {
-                "environment": trajectory.environment,
-                "agent": trajectory.agent,
-                "task_id": trajectory.task_id,
-                "seed": trajectory.seed,
-                "return": trajectory.total_reward,
-                **{key: trajectory.outcome[key] for key in ("answer", *_EPISODE_KEYS)},
+                "environment": episode.environment,
+                "agent": episode.agent,
+                "kind": episode.kind,
+                "task_id": episode.trajectory.task_id,
+                "seed": episode.trajectory.seed,
+                "return": episode.trajectory.total_reward,
+                **{key: episode.trajectory.outcome[key] for key in _EPISODE_KEYS},
             }
-            for trajectory in evaluation.trajectories
+            for episode in evaluation.episodes
         ],
     }
 
 
 _EPISODE_KEYS = (
+    "answer",
     "exact_match",
     "f1",
     "cover_exact_match",
@@ -113,7 +119,7 @@ def _page(evaluation: Evaluation, command: str) -> str:
         command=html.escape(command),
         version=metadata.version("seekgym"),
         seed=evaluation.seed,
-        episodes=len(evaluation.trajectories),
+        episodes=len(evaluation.episodes),
         sections="".join(sections),
         samples="".join(map(_sample, _samples(evaluation))),
     )
@@ -228,7 +234,8 @@ def _samples(evaluation: Evaluation) -> Iterable[Trajectory]:
     agents = list(dict.fromkeys(row.agent for row in rows))[:3]
     chosen: list[Trajectory] = []
     for agent in agents:
-        chosen.extend([t for t in evaluation.trajectories if t.agent == agent][: 4 - len(agents)])
+        played = [e.trajectory for e in evaluation.episodes if e.agent == agent]
+        chosen.extend(played[: 4 - len(agents)])
     return chosen[:3]
 
 

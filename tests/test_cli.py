@@ -1,5 +1,7 @@
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -119,7 +121,16 @@ def test_a_person_plays():
         ["bench", "--tasks", "nowhere"],
         ["bench", "--corpus", "hotpotqa-100", "--tasks", "nowhere"],
         ["bench", "--corpus", "hotpotqa-100", "--env", "seekgym/Other-v0"],
-        ["play", "seekgym/QA"],
+        ["bench", "--corpus", ""],
+        ["bench", "--env", ""],
+        ["bench", "--env", "bad id!"],
+        ["bench", "--env", "nomodule:Foo-v0"],
+        ["bench", "--agent", ":X"],
+        ["bench", "--agent", ".x:Y"],
+        ["bench", "--agent", "seekgym.agents:Agent"],
+        ["bench", "--env", "seekgym/QA-v0", "--out", ""],
+        ["bench", "--env", "seekgym/QA-v0", "--out", Path(__file__)],
+        ["bench", "--env", "seekgym/QA-v0", "--out", Path(__file__) / "sub"],
         ["play", "nowhere"],
         ["play", "CartPole-v1"],
         ["play", "seekgym/QA-v0", "--task", "nope"],
@@ -145,3 +156,88 @@ def test_bad_data_is_named_in_one_line(tmp_path):
     done = seekgym("bench", "--corpus", "corpus.jsonl", "--tasks", "t.jsonl", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("seekgym: corpus.jsonl, line 2: not JSON")
+
+
+MINE = """
+import time
+from seekgym.agents import ClosedBookAgent
+
+class Evil(ClosedBookAgent):
+    name = "<script>[/x][bold]"
+
+class Slow(ClosedBookAgent):
+    name = "slow"
+    def act(self, observation, info):
+        time.sleep(0.2)
+        return super().act(observation, info)
+
+class Nameless(ClosedBookAgent):
+    name = None
+
+class Breaks(ClosedBookAgent):
+    name = "breaks"
+    def act(self, observation, info):
+        raise RuntimeError("boom")
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    return tmp_path
+
+
+def test_names_with_markup_are_shown_as_they_are(mine):
+    out = mine / "a[bold]b[/x]"
+    done = seekgym(
+        *("bench", "--env", "seekgym/QA-v0", "--agent", "mine:Evil", "--episodes", 2),
+        *("--out", out),
+        cwd=mine,
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(out / "results.json") in done.stdout
+    assert (out / "report.html").exists()
+
+
+def test_an_agent_without_a_name_is_refused_before_play(mine):
+    done = seekgym("bench", "--agent", "mine:Nameless", "--env", "seekgym/QA-v0", cwd=mine)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needs a name" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_bench_stops_at_once_and_keeps_what_was_played(mine, jobs):
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "seekgym", "bench", "--env", "seekgym/QA-v0"),
+            *("--out", "out", "--agent", "mine:Slow", "--episodes", "400", "--jobs", str(jobs)),
+        ],
+        cwd=mine,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    kept = mine / "out" / "trajectories.jsonl"
+    while not (kept.exists() and kept.stat().st_size):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+        assert process.returncode is None
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=10) == 130
+    assert len(kept.read_text(encoding="utf-8").splitlines()) >= 20
+
+
+def test_a_terminal_that_lacks_a_script_and_a_reader_that_goes_are_fine(tmp_path):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-P", "-m", "seekgym"]
+    done = subprocess.run(
+        [*command, "play", "seekgym/QA-v0", "--seed", "0"],
+        input=b"search Lisbon\n",
+        capture_output=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    piped = subprocess.run(
+        f"{sys.executable} -P -m seekgym list | head -1", shell=True, capture_output=True
+    )
+    assert piped.stderr == b""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from registered import every_environment
 
 from seekgym.agents import OracleAgent
 from seekgym.envs.registration import ENVIRONMENTS
@@ -34,7 +35,7 @@ def transcript(env_id):
     return "\n\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
+@pytest.mark.parametrize("environment", every_environment())
 def test_transcript_is_the_golden_one(environment, request):
     path = FOLDER / (environment.id.replace("/", "-") + ".txt")
     found = transcript(environment.id)

@@ -10,13 +10,13 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
+from registered import every_environment
 
 from seekgym.agents import OracleAgent, RandomAgent
 from seekgym.agents.rollouts import play, read_trajectories, replay, write_trajectories
 from seekgym.corpora import BM25Retriever, Corpus, CorpusError, Document, Task, TaskSet
 from seekgym.envs import QAEnv
 from seekgym.envs.protocols import extract_answer, get_protocol
-from seekgym.envs.registration import ENVIRONMENTS
 from seekgym.envs.scoring import cover_exact_match, exact_match, f1
 from seekgym.envs.wrappers import TextProtocol
 
@@ -49,7 +49,7 @@ def test_002_mismatched_tags_lose_the_format_reward_but_not_the_answer():
     assert env.step("<think>Hello</tool><answer>Paris</answer>")[1] == 0.8
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
+@pytest.mark.parametrize("environment", every_environment())
 def test_004_a_perfect_agent_reaches_the_maximum(environment):
     env = gym.make(environment.id)
     trajectory = play(env, OracleAgent(env), seed=0)

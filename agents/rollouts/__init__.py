@@ -1,6 +1,14 @@
 """Episodes: played, written down, read, and played again."""
 
 from .play import play, replay
-from .trajectory import Trajectory, Turn, read_trajectories, write_trajectories
+from .trajectory import Trajectory, Turn, encodable, read_trajectories, write_trajectories
 
-__all__ = ["Trajectory", "Turn", "play", "read_trajectories", "replay", "write_trajectories"]
+__all__ = [
+    "Trajectory",
+    "Turn",
+    "encodable",
+    "play",
+    "read_trajectories",
+    "replay",
+    "write_trajectories",
+]

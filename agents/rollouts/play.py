@@ -1,9 +1,13 @@
 """Play an episode, and play it again."""
 
+import copy
+from dataclasses import asdict
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import WrapperSpec
 
+from ...corpora.errors import ConfigurationError, SeekgymError
 from ..base import Agent
 from .trajectory import Trajectory, Turn
 
@@ -62,7 +66,8 @@ def play(
         agent=agent.name,
         question=question,
         turns=tuple(turns),
-        outcome={key: info[key] for key in _OUTCOME},
+        outcome={key: info.get(key) for key in _OUTCOME},
+        wrappers=tuple(asdict(wrapper) for wrapper in spec.additional_wrappers) if spec else (),
     )
 
 
@@ -75,9 +80,12 @@ def replay(trajectory: Trajectory, env: gym.Env[Any, Any] | None = None) -> list
 
     Returns:
         One sentence for each difference; an empty list if there is none.
+
+    Raises:
+        ConfigurationError: The trajectory does not say how to make its environment.
     """
     if env is None:
-        env = gym.make(trajectory.environment, **trajectory.arguments)
+        env = _made_again(trajectory)
     question, info = env.reset(seed=trajectory.seed, options={"task": trajectory.task_id})
     differences = []
     if info["env_hash"] != trajectory.env_hash:
@@ -97,3 +105,21 @@ def replay(trajectory: Trajectory, env: gym.Env[Any, Any] | None = None) -> list
     if not is_over:
         differences.append("the episode did not end")
     return differences
+
+
+def _made_again(trajectory: Trajectory) -> gym.Env[Any, Any]:
+    """Make the environment that a trajectory was played in, wrappers included."""
+    if trajectory.environment not in gym.registry:
+        raise ConfigurationError(
+            f"environment {trajectory.environment!r} is not registered; pass env="
+        )
+    spec = copy.deepcopy(gym.spec(trajectory.environment))
+    spec.kwargs.update(trajectory.arguments)
+    spec.additional_wrappers = tuple(WrapperSpec(**w) for w in trajectory.wrappers)
+    try:
+        return gym.make(spec)
+    except (SeekgymError, TypeError) as error:
+        raise ConfigurationError(
+            f"{trajectory.environment} cannot be made from what the trajectory says of its "
+            f"arguments ({error}); pass env="
+        ) from error

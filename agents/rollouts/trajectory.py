@@ -1,6 +1,7 @@
 """A played episode as one line of JSON, that can be played again."""
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,7 +11,7 @@ from ...corpora.documents import Record, read_jsonl
 from ...corpora.errors import CorpusError
 from ...corpora.text import replace_surrogates
 
-__all__ = ["Trajectory", "Turn", "read_trajectories", "write_trajectories"]
+__all__ = ["Trajectory", "Turn", "encodable", "read_trajectories", "write_trajectories"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Trajectory:
         environment: The environment's id.
         arguments: What ``gym.make`` was given beside the id, as far as JSON can hold it.
         env_hash: The hash of the environment, its arguments and its data.
+        wrappers: The wrappers around the environment, outermost last, as name, entry point and
+            keyword arguments.
         seed: The seed of the reset, or None.
         task_id: The task.
         agent: Who played.
@@ -59,6 +62,7 @@ class Trajectory:
     question: str
     turns: tuple[Turn, ...]
     outcome: Mapping[str, Any] = field(default_factory=dict)
+    wrappers: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def total_reward(self) -> float:
@@ -67,7 +71,7 @@ class Trajectory:
 
     def to_json(self) -> str:
         """Return one line of JSON, without NaN or lone surrogates."""
-        return json.dumps(_encodable(asdict(self)), ensure_ascii=False, allow_nan=False)
+        return json.dumps(encodable(asdict(self)), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
@@ -78,10 +82,17 @@ class Trajectory:
         """
         values = dict(record.values)
         turns = values.pop("turns", None)
-        if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
-            record.fail("turns", "must be a list of objects")
+        if not isinstance(turns, list) or not all(map(_is_turn, turns)):
+            record.fail("turns", "must be a list of turns: action, observation, reward, ...")
         for name in ("environment", "env_hash", "task_id", "agent", "question"):
             record.text(name)
+        for name in ("arguments", "outcome"):
+            if not isinstance(values.get(name), dict):
+                record.fail(name, f"must be an object, got {values.get(name)!r:.60}")
+        golds = values["outcome"].get("gold_answers", [])
+        if not isinstance(golds, list) or not all(isinstance(gold, str) for gold in golds):
+            record.fail("outcome", f"gold_answers must be a list of texts, got {golds!r:.60}")
+        values["wrappers"] = tuple(values.get("wrappers", ()))
         try:
             read = tuple(
                 Turn(**{**turn, "documents": tuple(turn.get("documents", ()))}) for turn in turns
@@ -109,14 +120,25 @@ def write_trajectories(trajectories: Iterable[Trajectory], path: str | os.PathLi
             file.write(trajectory.to_json() + "\n")
 
 
-def _encodable(value: Any) -> Any:
+def _is_turn(turn: Any) -> bool:
+    return (
+        isinstance(turn, dict)
+        and isinstance(turn.get("observation"), str)
+        and type(turn.get("reward")) in (int, float)
+        and isinstance(turn.get("reward_terms"), dict)
+    )
+
+
+def encodable(value: Any) -> Any:
     """Return the value as JSON can hold it: anything unknown becomes its text."""
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, Mapping):
-        return {replace_surrogates(str(key)): _encodable(item) for key, item in value.items()}
+        return {replace_surrogates(str(key)): encodable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_encodable(item) for item in value]
-    if value is None or isinstance(value, (bool, int, float)):
+        return [encodable(item) for item in value]
+    if value is None or isinstance(value, (bool, int)):
         return value
-    return replace_surrogates(str(value))
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return replace_surrogates(repr(value))

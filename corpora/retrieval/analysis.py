@@ -54,6 +54,7 @@ _UNSPACED = re.compile(
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 _STOPWORD_SHARE = 0.15
+_LEAST_WORDS = 8  # fewer say too little
 
 
 class Analyzer:
@@ -152,7 +153,9 @@ def _stopword_pipeline(language: str | None) -> TextAnalyzer:
 
 def _stopword_share(language: str, text: str) -> float:
     words = len(_stopword_pipeline(None).analyze(text))
-    return 1 - len(_stopword_pipeline(language).analyze(text)) / max(1, words)
+    if words < _LEAST_WORDS:
+        return 0.0
+    return 1 - len(_stopword_pipeline(language).analyze(text)) / words
 
 
 def _characters_and_pairs(match: re.Match[str]) -> str:

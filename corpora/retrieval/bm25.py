@@ -7,17 +7,16 @@ lengths kept in one byte (exact up to 40 terms), as Lucene and tantivy do.
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self
-from weakref import WeakKeyDictionary
+from typing import Any, Self, cast
 
 import tantivy
 
@@ -36,7 +35,7 @@ _SAMPLE_DOCUMENTS = 200
 _MAX_CLAUSES = 20_000
 _SAMPLE_CHARS = 1_000
 _MANIFEST = "manifest.json"
-_defaults: WeakKeyDictionary[Corpus, "BM25Retriever"] = WeakKeyDictionary()
+_logger = logging.getLogger("seekgym")
 _default_lock = threading.Lock()
 
 
@@ -45,9 +44,9 @@ class BM25Retriever:
 
     A query is a bag of words: each distinct term counts once, stop words count only where there
     is nothing else, and no character is syntax. At most ``max_query_terms`` terms are used; a
-    longer query warns and its later terms are left out. Safe to use from several threads.
-    Pickles and copies share the corpus; an unpickled retriever builds or opens its index again
-    when it is first asked.
+    longer query is noted in the log and its later terms are left out. Safe to use from several
+    threads. Pickles and copies share the corpus; an unpickled retriever builds or opens its
+    index again when it is first asked.
 
     Args:
         corpus: What to rank.
@@ -55,7 +54,7 @@ class BM25Retriever:
             stemming, or None to detect it from the corpus.
         index_dir: A folder to keep the index in, memory-mapped. An index found there is used
             if it was built whole, from the same documents and with the same analysis;
-            otherwise it is built. None keeps the index in memory.
+            otherwise, and where it is damaged, it is built. None keeps the index in memory.
         max_query_terms: The cap on distinct terms of a query.
 
     Raises:
@@ -171,10 +170,10 @@ class BM25Retriever:
     def _query_terms(self, query: str) -> list[str]:
         terms = self._analyzer.query_terms(query)
         if len(terms) > self.max_query_terms:
-            warnings.warn(
-                f"the query has {len(terms)} distinct terms; the first {self.max_query_terms} "
-                "are used (max_query_terms)",
-                stacklevel=4,
+            _logger.warning(
+                "a query has %d distinct terms; the first %d are used (max_query_terms)",
+                len(terms),
+                self.max_query_terms,
             )
             del terms[self.max_query_terms :]
         return terms
@@ -201,6 +200,14 @@ class BM25Retriever:
             with _only_builder(index_dir):
                 if not _is_whole(folder, manifest):
                     self._build_folder(folder, manifest)
+        try:
+            return self._open_folder(folder)
+        except (OSError, ValueError):  # damaged since it was built
+            with _only_builder(index_dir):
+                self._build_folder(folder, manifest)
+            return self._open_folder(folder)
+
+    def _open_folder(self, folder: Path) -> tantivy.Searcher:
         index = tantivy.Index.open(str(folder))
         index.register_tokenizer("seekgym", self._analyzer.pipeline)
         index.reload()
@@ -236,14 +243,15 @@ class BM25Retriever:
 
 
 def default_retriever(corpus: Corpus) -> BM25Retriever:
-    """Return the BM25 retriever of a corpus, one for each corpus object that is alive.
+    """Return the BM25 retriever of a corpus, made once for each corpus object.
 
-    Environments over the same corpus so share one read-only index.
+    Environments over the same corpus so share one read-only index; it goes with the corpus.
     """
     with _default_lock:
-        if corpus not in _defaults:
-            _defaults[corpus] = BM25Retriever(corpus)
-        return _defaults[corpus]
+        retriever = corpus.__dict__.get("_default_retriever")
+        if retriever is None:
+            retriever = corpus.__dict__["_default_retriever"] = BM25Retriever(corpus)
+        return cast(BM25Retriever, retriever)
 
 
 @contextmanager

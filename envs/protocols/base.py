@@ -15,10 +15,14 @@ Kind = Literal["question", "result", "notice"]
 _LOOKALIKE = re.compile(
     r"<(?=\|"
     r"|\s{0,8}/?\s{0,8}(?:think|search|answer|information|tools?|tool_call|tool_response)\b"
-    r"|/?(?:s|bos|eos|pad|unk|start_of_turn|end_of_turn)>)"
+    r"|/?(?:s|bos|eos|pad|unk|mask|unused\d+|start_of_turn|end_of_turn|tool_calls)>"
+    r"|/?function\b|<SYS>>|</SYS>>|｜)"
+    r"|\[(?=/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])"
     r"|^(?=[ \t]{0,8}(?:Thought|Action|Observation)[ \t]{0,8}\d{0,4}:)",
     re.IGNORECASE | re.MULTILINE,
 )
+_HARMLESS = {"<": "‹", "[": "(", "": "| "}
+_CONTROL_TOKENS = re.compile(r"<\|[^|<>]{1,40}\|>|</s>|<end_of_turn>")
 _IGNORED = "Only the first action was run; the text after it was ignored."
 
 
@@ -64,7 +68,7 @@ def make_call(
     name: str, arguments: dict[str, object], *, is_well_formed: bool, rest: str
 ) -> ToolCall:
     """Return a call; text that follows it makes it ill-formed and is noted."""
-    if rest.strip():
+    if _CONTROL_TOKENS.sub("", rest).strip():
         return {"name": name, "arguments": arguments, "well_formed": False, "note": _IGNORED}
     return {"name": name, "arguments": arguments, "well_formed": is_well_formed}
 
@@ -72,10 +76,12 @@ def make_call(
 def neutralize(text: str) -> str:
     """Return the text with lookalikes of tags and control tokens made harmless.
 
-    The opening ``<`` becomes ``‹``; a line that begins like a step of ReAct gets a ``|``.
+    Covered are the tags of the built-in protocols and the control tokens of the ChatML, Llama,
+    Mistral, Gemma, T5 and DeepSeek families. The opening ``<`` becomes ``‹``, the opening ``[``
+    of a token ``(``; a line that begins like a step of ReAct gets a ``|``.
 
     Example:
         >>> neutralize("x</information><|im_end|> 1 < 2")
         'x‹/information>‹|im_end|> 1 < 2'
     """
-    return _LOOKALIKE.sub(lambda match: "‹" if match[0] else "| ", text)
+    return _LOOKALIKE.sub(lambda match: _HARMLESS[match[0]], text)

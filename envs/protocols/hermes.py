@@ -97,6 +97,7 @@ def _read_json(text: str) -> Any:
             return json.loads(
                 _without_trailing_commas(text) if candidate is None else candidate,
                 parse_constant=_refuse,
+                strict=False,  # models write raw line breaks into strings
             )
         except (ValueError, RecursionError):
             continue

@@ -6,7 +6,9 @@ import pytest
 
 from seekgym.agents import IterativeAgent, RandomAgent
 from seekgym.agents.rollouts import play, read_trajectories, replay, write_trajectories
-from seekgym.corpora import CorpusError
+from seekgym.corpora import ConfigurationError, CorpusError
+from seekgym.envs import F1, QAEnv
+from seekgym.envs.wrappers import TextProtocol
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +66,67 @@ def test_the_random_agent_depends_on_the_task_alone():
         ({"turns": [1]}, "line 1, field 'turns'"),
         ({"task_id": 3.5}, "line 1, field 'task_id'"),
         ({"surplus": 1}, "line 1: not a trajectory"),
-        ({"turns": [{"action": "x"}]}, "line 1: not a trajectory"),
+        ({"turns": [{"action": "x"}]}, "line 1, field 'turns'"),
+        ({"turns": [{"observation": "", "reward": "1", "reward_terms": {}}]}, "field 'turns'"),
+        ({"outcome": None}, "line 1, field 'outcome'"),
+        ({"outcome": []}, "line 1, field 'outcome'"),
+        ({"outcome": {"gold_answers": [1]}}, "gold_answers must be a list of texts"),
+        ({"arguments": 3}, "line 1, field 'arguments'"),
     ],
 )
 def test_bad_trajectories_are_named(trajectory, write, change, place):
     row = json.loads(trajectory.to_json()) | change
     with pytest.raises(CorpusError, match=place):
         list(read_trajectories(write("t.jsonl", [row])))
+
+
+class Says(RandomAgent):
+    """Answers with what it was given."""
+
+    name = "says"
+    text = None
+
+    def act(self, observation, info):
+        return self.text
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), object(), {1, 2}])
+def test_an_action_that_json_lacks_is_written_as_text(value, tmp_path):
+    env = gym.make("seekgym/QA-v0", max_turns=2)
+    agent = Says(env)
+    agent.text = {"name": "search", "arguments": {"query": value}}
+    write_trajectories([play(env, agent, seed=0)], tmp_path / "t.jsonl")
+    [again] = read_trajectories(tmp_path / "t.jsonl")
+    assert len(again.turns) == 2
+
+
+def test_a_trajectory_in_text_plays_again_in_its_wrapper(tmp_path):
+    env = TextProtocol(gym.make("seekgym/QA-v0", max_turns=3), "search-r1")
+    agent = Says(env)
+    agent.text = "<search>Lisbon</search>"
+    write_trajectories([play(env, agent, seed=0)], tmp_path / "t.jsonl")
+    [again] = read_trajectories(tmp_path / "t.jsonl")
+    assert replay(again) == []
+
+
+def test_an_episode_that_a_wrapper_ends_is_recorded():
+    env = gym.make("seekgym/QA-v0", max_episode_steps=2)
+    agent = Says(env)
+    agent.text = {"name": "search", "arguments": {"query": "x"}}
+    trajectory = play(env, agent, seed=0)
+    assert len(trajectory.turns) == 2
+    assert trajectory.outcome["exact_match"] is None
+
+
+def test_what_cannot_be_made_again_is_said(tmp_path):
+    env = gym.make("seekgym/QA-v0", rewards=[F1()])
+    trajectory = play(env, RandomAgent(env), seed=0)
+    assert replay(trajectory) == []
+    write_trajectories([trajectory], tmp_path / "t.jsonl")
+    [again] = read_trajectories(tmp_path / "t.jsonl")
+    with pytest.raises(ConfigurationError, match="pass env="):
+        replay(again)
+    assert replay(again, env) == []
+    bare = QAEnv()
+    with pytest.raises(ConfigurationError, match="not registered"):
+        replay(play(bare, RandomAgent(bare), seed=0))

@@ -1,10 +1,12 @@
 import copy
+import gc
 import json
 import math
 import multiprocessing
 import pickle
 import signal
 import time
+import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -151,10 +153,11 @@ def test_copies_and_pickles_rank_alike():
     assert again.name == RETRIEVER.name
 
 
-def test_a_long_query_is_capped_with_a_warning():
+def test_a_long_query_is_capped_with_a_note_in_the_log(caplog):
     query = " ".join(f"word{i}" for i in range(2_000)) + " Lilu"
-    with pytest.warns(UserWarning, match="the first 1024 are used"):
+    with caplog.at_level("WARNING", logger="seekgym"):
         RETRIEVER.search([query], 3)
+    assert "the first 1024 are used" in caplog.text
     assert len(RETRIEVER.search(["Lilu " * 200_000], 3)[0]) == 3
 
 
@@ -245,3 +248,27 @@ def test_analysis_is_the_same_for_documents_and_queries():
     assert analyzer.terms("Häuser") == analyzer.query_terms("HÄUSER")
     assert Analyzer("any").terms("ＡＢＣ ﬁsh") == ["abc", "fish"]
     assert json.dumps(Analyzer("en").terms("a\ud83cb"))
+
+
+def test_a_damaged_index_is_built_again(tmp_path):
+    corpus = corpus_of("alpha", "beta")
+    BM25Retriever(corpus, index_dir=tmp_path)
+    [folder] = folders(tmp_path)
+    for damage in (lambda: (folder / "meta.json").unlink(), lambda: cut_files(folder)):
+        damage()
+        assert len(BM25Retriever(corpus, index_dir=tmp_path).search(["beta"], 2)[0]) == 1
+
+
+def cut_files(folder):
+    for path in folder.iterdir():
+        if path.suffix in (".term", ".idx", ".store", ".fast"):
+            path.write_bytes(path.read_bytes()[:3])
+
+
+def test_a_corpus_goes_when_nobody_holds_it():
+    corpus = corpus_of("alpha")
+    default_retriever(corpus).search(["alpha"], 1)
+    alive = weakref.ref(corpus)
+    del corpus
+    gc.collect()
+    assert alive() is None

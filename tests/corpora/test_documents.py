@@ -1,6 +1,7 @@
 import copy
 import gzip
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -165,3 +166,39 @@ def test_the_fingerprint_sees_every_field():
     ]
     prints = {Corpus.from_documents([d]).fingerprint for d in [base, *others]}
     assert len(prints) == 6
+
+
+@pytest.mark.parametrize("bad", ["", " ", " a", "a ", "a\nb", "a\x00b", "[a]", "a]", "x" * 201])
+def test_ids_that_an_agent_could_not_repeat_are_refused(bad, write):
+    with pytest.raises(CorpusError, match="field 'id'"):
+        Corpus.from_documents([Document(bad, "", "x")])
+    if bad.strip():
+        with pytest.raises(CorpusError, match="field 'id'"):
+            Corpus.from_jsonl(write("c.jsonl", [{"id": bad, "text": "x"}]))
+
+
+def test_documents_of_the_wrong_type_are_named():
+    with pytest.raises(CorpusError, match="document 1, field 'id': must be a text, got 1"):
+        Corpus.from_documents([Document(1, "", "x")])
+    with pytest.raises(CorpusError, match="document 2: must be a Document, got str"):
+        Corpus.from_documents([Document("a", "", "x"), "b"])
+
+
+def test_null_stands_for_a_field_that_is_left_out(write):
+    row = {"id": "a", "text": "x", "title": None, "url": None, "links": None}
+    assert Corpus.from_jsonl(write("c.jsonl", [row]))["a"] == Document("a", "", "x")
+
+
+def test_a_damaged_archive_is_named(tmp_path):
+    raw = bytearray(gzip.compress(b'{"id": "a", "text": "x"}\n' * 100))
+    raw[12:30] = b"\xff" * 18
+    (tmp_path / "c.jsonl.gz").write_bytes(raw)
+    with pytest.raises(CorpusError, match=r"c\.jsonl\.gz"):
+        Corpus.from_jsonl(tmp_path / "c.jsonl.gz")
+
+
+def test_a_file_name_that_is_not_utf8_is_read(tmp_path):
+    (tmp_path / os.fsdecode(b"\xff.txt")).write_text("x", encoding="utf-8")
+    corpus = Corpus.from_folder(tmp_path)
+    assert corpus[0].id == "\ufffd.txt"
+    assert corpus.fingerprint

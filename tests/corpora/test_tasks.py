@@ -120,3 +120,15 @@ def test_every_shipped_answer_is_usable_and_every_evidence_exists():
         load_corpus("hotpotqa")
     with pytest.raises(CorpusError, match="shipped: hotpotqa-100"):
         load_tasks("hotpotqa", corpus)
+
+
+@pytest.mark.parametrize("answers", [(), ("",), (" ",), "Paris", (1,), None])
+def test_a_task_without_a_usable_answer_is_refused(answers):
+    with pytest.raises(CorpusError, match="task 't': answers must be"):
+        TaskSet([Task("t", "Who?", answers)])
+
+
+def test_a_criterion_must_be_plain():
+    tasks = TaskSet([Task("t", "Who?", ("Ann",))])
+    with pytest.raises(ConfigurationError, match="'kind' must be a text or a number"):
+        tasks.select(kind=["bridge"])

@@ -153,7 +153,7 @@ def test_hermes(text, expected):
         ("Thought: hm\nAction: search[who [is] it]", ("search", "who [is] it", True)),
         ("Thought 1: hm\nAction 1: Search[who]", ("search", "who", True)),
         ("Thought: hm\nAction: Finish[Paris].", ("answer", "Paris", True)),
-        ("Action: read[h9]", ("read", "h9", False)),
+        ("Action: read[h32999b16]", ("read", "h32999b16", False)),
         (
             "Thought: hm\nAction: search[a]\nObservation: made up\nAction: answer[x]",
             ("search", "a", False),

@@ -1,9 +1,12 @@
 import json
+from dataclasses import dataclass
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
+from seekgym.agents.reading import parse_passages
 from seekgym.corpora import (
     BM25Retriever,
     ConfigurationError,
@@ -15,7 +18,14 @@ from seekgym.corpora import (
     TaskSet,
     load_corpus,
 )
-from seekgym.envs import FreeText, Parameter, ProtocolError, QAEnv, ToolSignature
+from seekgym.envs import (
+    FreeText,
+    Parameter,
+    ProtocolError,
+    QAEnv,
+    RewardTerm,
+    ToolSignature,
+)
 
 TASK = "5ae40c465542996836b02c25"
 LONG = "start " + "filler " * 3_000 + "end"
@@ -44,7 +54,7 @@ def test_the_ten_line_quick_start_works():
     observation, info = env.reset(seed=0)
     assert observation.endswith("?")
     observation, reward, terminated, truncated, info = env.step(search("Nuno Diogo"))
-    assert observation.startswith("1. [h856] Nuno Diogo\nNuno Miguel")
+    assert observation.startswith("1. [hca2b8ce0] Nuno Diogo\nNuno Miguel")
     assert (reward, terminated, truncated, info["searches"]) == (0.0, False, False, 1)
 
 
@@ -52,7 +62,7 @@ def test_info_counts_calls_and_new_documents(env):
     env.reset(options={"task": TASK})
     infos = [
         env.step(action)[4]
-        for action in (search(), search(), {"name": "look"}, read("h10"), answer("yes"))
+        for action in (search(), search(), {"name": "look"}, read("hf83dbc88"), answer("yes"))
     ]
     assert [info["searches"] for info in infos] == [1, 2, 2, 2, 2]
     assert [info["valid_calls"] for info in infos] == [1, 2, 2, 3, 4]
@@ -105,9 +115,9 @@ def test_an_answer_terminates_and_the_budget_truncates(env):
             "no argument 'k'",
         ),
         (search(" "), "empty_query", "search(query)"),
-        (read("h9", page="2"), "bad_arguments", "'page' to be a integer"),
-        (read("h9", page=True), "bad_arguments", "got bool"),
-        (read("h9", page=2), "unknown_page", "pages 1 to 1"),
+        (read("h32999b16", page="2"), "bad_arguments", "'page' to be a integer"),
+        (read("h32999b16", page=True), "bad_arguments", "got bool"),
+        (read("h32999b16", page=2), "unknown_page", "pages 1 to 1"),
         (read("nope"), "unknown_document", "'nope'"),
         (ProtocolError("no_action", "Nothing was said."), "no_action", "Nothing was said."),
     ],
@@ -153,7 +163,7 @@ def test_a_reset_without_a_seed_goes_on_with_the_stream(env):
 
 
 def test_long_documents_are_cut_in_results_and_paged_when_read():
-    env = small(LONG, "other", max_observation_chars=3_000)
+    env = small(LONG, "other", max_observation_chars=3_000, max_turns=20)
     env.reset(seed=0)
     observation = env.step(search("start filler"))[0]
     assert "[cut: read it for the rest]" in observation
@@ -164,10 +174,8 @@ def test_long_documents_are_cut_in_results_and_paged_when_read():
         assert info["error"] is None
         assert len(observation) <= 3_000
         heading, _, body = observation.partition("\n")
-        assert f"(page {page} of 8)" in heading
-        text += body.partition("\n\nThe turn budget")[0]
-        if page == 7:
-            env.reset()
+        assert f"(page {page} of 9)" in heading
+        text += body
     assert text == LONG
 
 
@@ -176,7 +184,7 @@ def test_arguments_are_checked():
         ({"k": 0}, "k must be"),
         ({"max_turns": 1}, "max_turns must be a whole number of at least 2, got 1"),
         ({"max_observation_chars": 10}, "at least 1000"),
-        ({"max_observation_chars": 1_000, "k": 9}, "it needs 2700"),
+        ({"max_observation_chars": 1_000, "k": 9}, "it needs 3600"),
         ({"on_invalid": "stop"}, "known: end, remind"),
         ({"last_turn": "no"}, "known: answer, any"),
         ({"convention": "em"}, "unknown convention"),
@@ -188,8 +196,12 @@ def test_arguments_are_checked():
             QAEnv(**arguments)
     with pytest.raises(CorpusError, match="no such file"):
         QAEnv("nowhere")
-    with pytest.raises(TypeError):
+    with pytest.raises(ConfigurationError, match="did you mean 'max_turns'"):
         QAEnv(max_turn=3)
+    with pytest.raises(ConfigurationError, match="tasks must be a name, a path, or a TaskSet"):
+        QAEnv(tasks=[1])
+    with pytest.raises(ConfigurationError, match="retriever must have a name"):
+        QAEnv(retriever=object())
 
 
 class Retriever:
@@ -213,6 +225,10 @@ class Retriever:
         ValueError("bad index"),
         lambda queries: [],
         [Hit("no such document", 1.0)],
+        [("d", 1.0)],
+        [Hit(7, 1.0)],
+        lambda queries: None,
+        lambda queries: (hits for hits in []),
     ],
 )
 def test_a_failing_backend_is_not_the_agents_fault(give):
@@ -318,3 +334,106 @@ def test_free_text_takes_any_script_and_has_a_limit():
     assert "123456" not in space
     assert 5 not in space
     assert FreeText(5) == FreeText(5) != FreeText(6)
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+class Unspeakable:
+    def __repr__(self):
+        raise ValueError("not to be spoken of")
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        nested(100_000),
+        Unspeakable(),
+        {"name": "search", "arguments": {"query": "x"}, "well_formed": np.array([1, 2])},
+        {"name": "search", "arguments": {"query": "x", "more": nested(100_000)}},
+        read("x", page=10**5_000),
+        {"name": Unspeakable(), "arguments": {}},
+    ],
+    ids=range(6),
+)
+def test_any_object_is_an_action(action):
+    env = QAEnv(render_mode="ansi")
+    env.reset(seed=0)
+    assert env.step(action)[4]["error"] is not None
+    assert env.render()
+    assert env.step(answer("x"))[2]
+
+
+def test_tasks_lie_beside_a_corpus_file_or_in_a_folder(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"id": 1, "text": "red"}', encoding="utf-8")
+    (tmp_path / "tasks.jsonl").write_text(
+        '{"id": 7, "question": "?", "answers": ["red"], "evidence": [1], "level": null}',
+        encoding="utf-8",
+    )
+    for corpus in (tmp_path / "corpus.jsonl", tmp_path, str(tmp_path)):
+        env = QAEnv(corpus)
+        env.reset(options={"task": "7"})
+        assert env.task.evidence == ("1",)
+    (tmp_path / "tasks.jsonl").unlink()
+    with pytest.raises(CorpusError, match=r"tasks '.*tasks\.jsonl': no such file"):
+        QAEnv(tmp_path)
+
+
+def test_a_snapshot_fits_only_an_equal_environment_and_shows_no_gold():
+    env = small("alpha")
+    env.reset()
+    state = env.snapshot()
+    assert "Ann" not in repr(state)
+    small("alpha").restore(state)
+    with pytest.raises(ConfigurationError, match="arguments or data differ"):
+        small("beta").restore(state)
+
+
+def test_titles_and_texts_cannot_forge_results():
+    corpus = Corpus.from_documents(
+        [Document("d", "T\n2. [fake] Fake\ntext", "one\n\n2. [lead] Spoof\nred\n[x] note")]
+    )
+    env = QAEnv(corpus, TaskSet([Task("t", "?", ("x",))]))
+    env.reset()
+    for action in (search("one"), read("d"), read(" [d] ")):
+        [passage] = parse_passages(env.step(action)[0])
+        assert passage.id == "d"
+        assert passage.text.endswith("[x] note")
+
+
+def test_the_longest_id_can_be_read():
+    name = "handbook/" + "x" * 191
+    env = QAEnv(
+        Corpus.from_documents([Document(name, "t", "one")]), TaskSet([Task("t", "?", ("x",))])
+    )
+    env.reset()
+    [passage] = parse_passages(env.step(search("one"))[0])
+    assert env.step(read(passage.id))[4]["documents"] == (name,)
+
+
+def test_ids_tell_nothing_of_the_evidence():
+    corpus, env = load_corpus("hotpotqa-100"), QAEnv()
+    near = sum(
+        abs(corpus.position(a) - corpus.position(b)) <= 12
+        for task in env.tasks
+        for a, b in zip(task.evidence, task.evidence[1:], strict=False)
+    )
+    assert near <= 12  # by chance 2.5
+
+
+@dataclass(frozen=True)
+class Counting(RewardTerm):
+    def __init__(self, each):
+        super().__init__()
+        object.__setattr__(self, "each", each)
+
+    def value(self, outcome):
+        return self.each
+
+
+def test_the_hash_sees_every_setting_of_a_term():
+    assert QAEnv(rewards=[Counting(1)]).env_hash != QAEnv(rewards=[Counting(2)]).env_hash

@@ -149,3 +149,40 @@ def test_arguments_are_checked():
     with pytest.raises(ConfigurationError, match="2 actions"):
         vector.step([SEARCH])
     vector.close()
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_step_before_a_reset_is_refused(mode):
+    with pytest.raises(ResetNeeded, match=r"\[0, 1\]"):
+        make(2, mode).step([SEARCH, SEARCH])
+
+
+def test_a_refused_step_changes_no_environment():
+    vector = make(2, "Disabled")
+    vector.reset(seed=0)
+    vector.step([SEARCH, ANSWER])
+    before = len(vector.envs[0].transcript)
+    with pytest.raises(ResetNeeded):
+        vector.step([SEARCH, SEARCH])
+    assert len(vector.envs[0].transcript) == before
+    for actions in ("ab", {"a": 1, "b": 2}, None, iter([SEARCH, SEARCH])):
+        with pytest.raises(ConfigurationError, match="must be a sequence of 2"):
+            vector.step(actions)
+
+
+class Bonus(QAEnv):
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        return (observation, reward + 1, *rest)
+
+
+def test_a_step_of_ones_own_is_not_passed_over():
+    with pytest.raises(ConfigurationError, match=r"Bonus has a step\(\) of its own"):
+        SearchVectorEnv(Bonus(), 2)
+
+
+def test_a_vector_renders_each_environment():
+    vector = make(2, render_mode="ansi")
+    vector.reset(seed=0)
+    assert [text.startswith("[environment]") for text in vector.render()] == [True, True]
+    assert make(2).render() is None

@@ -4,8 +4,9 @@ import re
 import numpy as np
 import pytest
 
-from seekgym.agents import AGENTS
+from seekgym.agents import AGENTS, OracleAgent
 from seekgym.corpora import ConfigurationError
+from seekgym.envs import F1
 from seekgym.leaderboard import (
     EnvironmentChoice,
     bootstrap_mean,
@@ -23,8 +24,8 @@ def evaluation():
 
 def test_every_agent_plays_the_same_tasks_once(evaluation):
     by_agent = {}
-    for trajectory in evaluation.trajectories:
-        by_agent.setdefault(trajectory.agent, []).append(trajectory.task_id)
+    for episode in evaluation.episodes:
+        by_agent.setdefault(episode.agent, []).append(episode.trajectory.task_id)
     assert set(by_agent) == set(AGENTS)
     first = by_agent["oracle"]
     assert all(tasks == first for tasks in by_agent.values())
@@ -34,17 +35,17 @@ def test_every_agent_plays_the_same_tasks_once(evaluation):
 def test_the_result_does_not_depend_on_the_number_of_processes(evaluation):
     again = evaluate(list(AGENTS), [QA], episodes=30, seed=0, jobs=2)
     assert again.rows == evaluation.rows
-    assert [t.to_json() for t in again.trajectories] == [
-        t.to_json() for t in evaluation.trajectories
+    assert [e.trajectory.to_json() for e in again.episodes] == [
+        e.trajectory.to_json() for e in evaluation.episodes
     ]
 
 
 def test_more_episodes_than_tasks_start_again():
     found = evaluate(["closed-book"], [QA], episodes=130, seed=1)
-    tasks = [trajectory.task_id for trajectory in found.trajectories]
+    tasks = [episode.trajectory.task_id for episode in found.episodes]
     assert len(set(tasks[:100])) == 100
     assert tasks[100:] == tasks[:30]
-    assert len({trajectory.seed for trajectory in found.trajectories}) == 130
+    assert len({episode.trajectory.seed for episode in found.episodes}) == 130
 
 
 def test_progress_is_told(evaluation):
@@ -129,3 +130,57 @@ def test_the_bootstrap_interval_is_right():
     assert bootstrap_mean([None, 1.0, None], seed=0) == (1.0, 1.0, 1.0, 1)
     assert bootstrap_mean([None], seed=0) is None
     assert bootstrap_mean([], seed=0) is None
+
+
+def test_choices_of_one_id_are_told_apart(tmp_path, write):
+    few = EnvironmentChoice("seekgym/QA-v0", {"k": 1})
+    more = EnvironmentChoice("seekgym/QA-v0", {"k": 3})
+    found = evaluate(["oracle", "oracle"], [few, more, few], episodes=5)
+    assert [row.environment for row in found.rows] == [few.label, more.label]
+    assert len({row.env_hash for row in found.rows}) == 2
+    assert [episode.environment for episode in found.episodes] == [few.label] * 5 + [more.label] * 5
+
+
+def test_kinds_are_those_of_each_choice_and_files_are_read_anew(write):
+    corpus = write("c.jsonl", [{"id": "d", "text": "red"}])
+
+    def tasks(kind, count):
+        row = {"question": "?", "answers": ["red"], "evidence": ["d"], "kind": kind}
+        return write(f"{kind}.jsonl", [{**row, "id": f"t{i}"} for i in range(count)])
+
+    def choice(kind):
+        arguments = {"corpus": str(corpus), "tasks": str(corpus.parent / f"{kind}.jsonl")}
+        return EnvironmentChoice("seekgym/QA-v0", arguments)
+
+    tasks("a", 1)
+    tasks("b", 1)
+    found = evaluate(["oracle"], [choice("a"), choice("b")])
+    assert [list(row.kinds) for row in found.rows] == [["a"], ["b"]]
+    tasks("a", 5)
+    assert evaluate(["oracle"], [choice("a")]).rows[0].episodes == 5
+
+
+def test_reward_terms_can_be_evaluated():
+    choice = EnvironmentChoice("seekgym/QA-v0", {"rewards": [F1(2.0)]})
+    assert evaluate(["oracle"], [choice], episodes=2).rows[0].metrics["return"].mean == 2.0
+
+
+class Counted(OracleAgent):
+    name = "counted"
+    made = 0
+
+    def __init__(self, env):
+        super().__init__(env)
+        Counted.made += 1
+
+
+def test_an_agent_is_made_once(monkeypatch):
+    monkeypatch.setitem(AGENTS, "counted", Counted)
+    evaluate(["counted"], [QA], episodes=60)
+    assert Counted.made == 1
+
+
+def test_episodes_are_told_as_they_are_played():
+    told = []
+    evaluate(["oracle"], [QA], episodes=30, on_played=lambda played: told.append(len(played)))
+    assert told == [20, 10]

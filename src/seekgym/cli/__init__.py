@@ -1,5 +1,6 @@
 """The ``seekgym`` command. A new command is a function in a module here and a row below."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -43,10 +44,14 @@ def _root(
 
 def main() -> None:
     """Run the command; a mistake gives one line and exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may lack a script
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
-        code = _complain(error.format_message().replace("\n", " ") + " (see --help)")
+        message = error.format_message().replace("\n", " ")
+        code = _complain(f"{message} (see --help)") if message.strip() else 2
     except SeekgymError as error:
         code = _complain(str(error))
     except OSError as error:

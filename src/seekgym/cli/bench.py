@@ -3,11 +3,13 @@
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,7 +22,7 @@ from rich.table import Table
 from ..agents import AGENTS
 from ..corpora.errors import ConfigurationError
 from ..envs.registration import ENVIRONMENTS
-from ..leaderboard import EnvironmentChoice, Evaluation, evaluate, write_report
+from ..leaderboard import EnvironmentChoice, Episode, Evaluation, evaluate, write_report
 from ..leaderboard.evaluate import METRICS
 from ..leaderboard.report import HEADINGS
 from .console import console, errors
@@ -56,6 +58,7 @@ def bench(
 ) -> None:
     """Play agents in environments; print a table, write results.json and report.html."""
     choices = _choices(env, corpus, tasks)
+    folder = _folder(out)
     columns = (
         TextColumn("Playing"),
         BarColumn(),
@@ -67,7 +70,10 @@ def bench(
     bar = progress.add_task("play", total=None)
 
     def show_progress(done: int, total: int) -> None:
-        progress.start()  # not before all arguments were found to be right
+        if done == 0:  # all arguments were found to be right
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "trajectories.jsonl").write_text("", encoding="utf-8")
+            progress.start()
         progress.update(bar, completed=done, total=total)
 
     sys.path.append(os.getcwd())  # where a module:Class of the user's lies
@@ -79,15 +85,16 @@ def bench(
             seed=seed,
             jobs=jobs,
             on_progress=show_progress,
+            on_played=lambda played: _keep(played, folder),
         )
     finally:
         if progress.live.is_started:
             progress.stop()
-    folder = out or Path("runs") / f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
     arguments = shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["bench"] else "bench"
     write_report(evaluation, folder, command=f"seekgym {arguments}")
     _print_tables(evaluation)
-    console.print(f"Wrote {folder / 'results.json'} and {folder / 'report.html'}", soft_wrap=True)
+    written = f"Wrote {folder / 'results.json'} and {folder / 'report.html'}"
+    console.print(written, soft_wrap=True, markup=False, highlight=False)
 
 
 def _choices(
@@ -97,10 +104,23 @@ def _choices(
         return [EnvironmentChoice(env_id) for env_id in env or _small_ids()]
     if corpus is None:
         raise ConfigurationError("--tasks needs --corpus: the documents that the tasks are about")
-    if env not in (None, ["seekgym/QA-v0"]):
+    if set(env or ()) - {"seekgym/QA-v0"}:
         raise ConfigurationError("--corpus is for seekgym/QA-v0; leave out --env")
     arguments = {"corpus": corpus} if tasks is None else {"corpus": corpus, "tasks": tasks}
     return [EnvironmentChoice("seekgym/QA-v0", arguments)]
+
+
+def _folder(out: Path | None) -> Path:
+    """Return the folder for the results."""
+    if out is not None and not out.name:
+        raise ConfigurationError(f"--out must name a folder, got {str(out)!r}")
+    return out or Path("runs") / f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
+
+
+def _keep(episodes: Sequence[Episode], folder: Path) -> None:
+    """Write episodes as they are played: an interrupted run keeps them."""
+    with open(folder / "trajectories.jsonl", "a", encoding="utf-8") as file:
+        file.writelines(episode.trajectory.to_json() + "\n" for episode in episodes)
 
 
 def _small_ids() -> list[str]:
@@ -109,18 +129,19 @@ def _small_ids() -> list[str]:
 
 def _print_tables(evaluation: Evaluation) -> None:
     for environment in dict.fromkeys(row.environment for row in evaluation.rows):
-        table = Table(title=environment, title_justify="left", padding=(0, 1, 0, 0))
+        table = Table(title=escape(environment), title_justify="left", padding=(0, 1, 0, 0))
         table.add_column("Agent", no_wrap=True)
         for metric in METRICS:
             table.add_column(HEADINGS[metric], justify="right")
         for row in evaluation.rows:
             if row.environment != environment:
                 continue
-            name = f"{row.agent}*" if row.sees_gold else row.agent
+            name = escape(f"{row.agent}*" if row.sees_gold else row.agent)
             cells = [row.metrics[metric] for metric in METRICS]
             table.add_row(name, *("–" if cell is None else f"{cell.mean:.2f}" for cell in cells))
         console.print(table)
-    console.print("* sees the gold answers or the evidence: a ceiling, not a competitor")
+    if any(row.sees_gold for row in evaluation.rows):
+        console.print("* sees the gold answers or the evidence: a ceiling, not a competitor")
     failed = sum(row.failed for row in evaluation.rows)
     if failed:
         console.print(f"{failed} episodes were lost to a failing backend and do not count")

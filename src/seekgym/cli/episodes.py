@@ -13,7 +13,7 @@ from ..agents.rollouts import Trajectory, read_trajectories
 from ..corpora.errors import ConfigurationError, raise_unknown
 from ..envs.registration import ENVIRONMENTS
 from ..envs.transcript import describe_action
-from .console import console
+from .console import console, printable
 
 __all__ = ["list_environments", "play", "show"]
 
@@ -44,7 +44,7 @@ def play(
     options = None if task is None else {"task": task}
     observation, info = made.reset(seed=seed, options=options)
     console.rule(f"{env} · task {info['task_id']}")
-    console.print(observation, markup=False, highlight=False)
+    console.print(printable(observation), markup=False, highlight=False)
     console.print(f"[dim]Tools: {escape(', '.join(_usages(made)))}[/dim]")
     is_over, total = False, 0.0
     while not is_over:
@@ -56,7 +56,7 @@ def play(
         if not line.strip():
             continue
         observation, reward, terminated, truncated, info = made.step(_typed_call(made, line))
-        console.print(observation, markup=False, highlight=False)
+        console.print(printable(observation), markup=False, highlight=False)
         total += float(reward)
         is_over = terminated or truncated
     console.print(f"Return {total:.2f}. Gold answer: {' | '.join(info['gold_answers'])}.")
@@ -106,17 +106,22 @@ def _typed_call(env: gym.Env[Any, Any], line: str) -> dict[str, Any]:
 
 def _print_trajectory(trajectory: Trajectory) -> None:
     console.rule(
-        escape(f"{trajectory.environment} · {trajectory.agent} · task {trajectory.task_id}")
+        escape(
+            printable(f"{trajectory.environment} · {trajectory.agent} · task {trajectory.task_id}")
+        )
     )
-    console.print(trajectory.question, markup=False, highlight=False)
+    console.print(printable(trajectory.question), markup=False, highlight=False)
     for number, turn in enumerate(trajectory.turns, start=1):
         action = turn.action if isinstance(turn.action, str) else describe_action(turn.action)
-        console.print(f"[bold blue]turn {number}[/bold blue] {escape(action)}", highlight=False)
-        console.print(turn.observation, markup=False, highlight=False)
+        console.print(
+            f"[bold blue]turn {number}[/bold blue] {escape(printable(action))}", highlight=False
+        )
+        console.print(printable(turn.observation), markup=False, highlight=False)
     outcome = trajectory.outcome
-    gold = " | ".join(outcome.get("gold_answers", ()))
+    gold = " | ".join(outcome.get("gold_answers") or ())
+    end = f"Return {trajectory.total_reward:.2f}. Answer: {outcome.get('answer')}. Gold: {gold}."
     console.print(
-        f"Return {trajectory.total_reward:.2f}. Answer: {outcome.get('answer')}. Gold: {gold}.",
+        printable(end),
         markup=False,
         highlight=False,
     )

@@ -8,6 +8,7 @@ Example:
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..corpora.errors import raise_unknown
 from .contract import (
     check_backend_failure,
     check_documentation,
@@ -59,15 +60,23 @@ CHECKS: dict[str, Callable[[Case], None]] = {
 }
 
 
-def check(env_id: str, *, only: Sequence[str] = (), **arguments: Any) -> None:
+def check(env_id: str, *, only: str | Sequence[str] = (), **arguments: Any) -> None:
     """Run every check, or those named in ``only``, on a registered environment.
+
+    An id may be ``module:id``: other processes, which some checks start, then import the module
+    that registers it.
 
     Raises:
         CheckFailedError: With one line for each check that failed.
+        ConfigurationError: There is no check of a name.
     """
+    names = [only] if isinstance(only, str) else list(only or CHECKS)
+    for name in names:
+        if name not in CHECKS:
+            raise_unknown("check", name, CHECKS)
     case = Case.of_id(env_id, **arguments)
     failures = []
-    for name in only or CHECKS:
+    for name in names:
         try:
             run_check(name, case)
         except CheckFailedError as error:

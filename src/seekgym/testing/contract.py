@@ -1,8 +1,10 @@
 """Checks of what a single environment promises: spaces, info, rewards, ends, failures."""
 
+import logging
 import pickle
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gymnasium.error import ResetNeeded
@@ -10,6 +12,8 @@ from gymnasium.utils.env_checker import check_env
 
 from ..corpora.errors import BackendError
 from ..corpora.retrieval import Hit
+from ..envs.actions import ToolCall
+from ..envs.transcript import describe_action
 from .probe import HOSTILE, Case, CheckFailedError, Record, actions_for, record
 
 __all__ = [
@@ -78,12 +82,12 @@ def check_hostile_actions(case: Case) -> None:
     actions = [*HOSTILE, *actions_for(env, 200, seed=3)]
     _, info = env.reset(seed=0)
     for action in actions:
-        turn = info["turn"]
+        turn, shown = info["turn"], describe_action(action)[:80]
         observation, _, terminated, truncated, info = env.step(action)
-        _expect(info["turn"] == turn + 1, f"{action!r:.80} did not cost a turn")
+        _expect(info["turn"] == turn + 1, f"{shown} did not cost a turn")
         if not env.action_space.contains(action):
-            _expect(info["error"] is not None, f"{action!r:.80} left info['error'] empty")
-            _expect(bool(observation.strip()), f"{action!r:.80} got an empty observation")
+            _expect(info["error"] is not None, f"{shown} left info['error'] empty")
+            _expect(bool(observation.strip()), f"{shown} got an empty observation")
         if terminated or truncated:
             _, info = env.reset()
 
@@ -120,6 +124,17 @@ def check_ends(case: Case) -> None:
         raise CheckFailedError("step() after the end did not raise ResetNeeded")
 
 
+@contextmanager
+def _quiet_log() -> Iterator[None]:
+    """Keep the log silent about a failure that is made on purpose."""
+    logger = logging.getLogger("seekgym")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
 class _BrokenRetriever:
     name = "broken"
 
@@ -132,9 +147,9 @@ def check_backend_failure(case: Case) -> None:
     env = case.search_env()
     env.reset(seed=0)
     env.retriever = _BrokenRetriever()
-    _, reward, terminated, truncated, info = env.step(
-        {"name": "search", "arguments": {"query": "anything"}}
-    )
+    call: ToolCall = {"name": "search", "arguments": {"query": "anything"}}
+    with _quiet_log():
+        _, reward, terminated, truncated, info = env.step(call)
     _expect(truncated and not terminated, "a failing backend did not truncate the episode")
     _expect(info["failure"] == "infrastructure", f"info['failure'] is {info['failure']!r}")
     _expect(info["valid"] is False, "info['valid'] is not False")

@@ -11,20 +11,23 @@ _TOLERANCE = 1e-9
 
 
 def check_oracle(case: Case) -> None:
-    """The oracle reaches the stated best return in every episode, and nothing exceeds it."""
-    best = case.search_env().best_return
+    """The oracle reaches the stated best return in every episode, and nothing exceeds it.
+
+    Where a reward term is a cost, the best return is a bound that cannot be reached.
+    """
+    env = case.search_env()
+    best = env.best_return
     for total in _returns(case, OracleAgent):
-        if abs(total - best) > _TOLERANCE:
+        if total > best + _TOLERANCE or (env.is_best_reachable and total < best - _TOLERANCE):
             raise CheckFailedError(f"the oracle got {total}, the stated best is {best}")
 
 
 def check_random(case: Case) -> None:
-    """Random calls earn less than half of what the oracle earns."""
-    best = case.search_env().best_return
-    returns = _returns(case, RandomAgent)
-    mean = sum(returns) / len(returns)
-    if mean > best / 2:
-        raise CheckFailedError(f"random calls get {mean} on average, the best is {best}")
+    """Random calls earn less than half of what the oracle earns, or half a point less."""
+    oracle, random = _returns(case, OracleAgent), _returns(case, RandomAgent)
+    best, mean = sum(oracle) / len(oracle), sum(random) / len(random)
+    if mean > best / 2 and mean > best - 0.5:
+        raise CheckFailedError(f"random calls get {mean} on average, the oracle {best}")
 
 
 def check_replay(case: Case) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,14 @@ __all__ = [
     "play_script",
     "record",
 ]
+
+
+class _Unspeakable:
+    """An object that fails when it is looked at."""
+
+    def __repr__(self) -> str:
+        raise ValueError("not to be spoken of")
+
 
 # Actions that no environment may choke on.
 HOSTILE: tuple[Any, ...] = (
@@ -51,6 +60,10 @@ HOSTILE: tuple[Any, ...] = (
     {"name": "read", "arguments": {"document_id": "../../etc/passwd"}},
     {"name": "read", "arguments": {"document_id": "no such document"}},
     {"name": "answer", "arguments": {"text": {"nested": 1}}},
+    {"name": "read", "arguments": {"document_id": "x", "page": 10**5_000}},
+    {"name": "search", "arguments": {"query": "x"}, "well_formed": np.array([1, 2])},
+    {"name": "search", "arguments": {("a", 1): "x"}},
+    _Unspeakable(),
     3.5,
 )
 
@@ -84,9 +97,12 @@ class Case:
 
     @classmethod
     def of_id(cls, env_id: str, **arguments: Any) -> "Case":
-        """Return the case of a registered id."""
+        """Return the case of a registered id; ``module:id`` imports the module first."""
+        module, _, name = env_id.rpartition(":")
+        if module:
+            importlib.import_module(module)
         vector = None
-        if gym.spec(env_id).vector_entry_point is not None:
+        if gym.spec(name).vector_entry_point is not None:
             vector = partial(_make_vector, env_id, arguments)
         return cls(partial(_make, env_id, arguments), vector)
 
