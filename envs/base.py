@@ -5,7 +5,7 @@ import hashlib
 import json
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 from gymnasium.error import ResetNeeded
@@ -19,6 +19,7 @@ from . import transcript
 from .actions import Action, ProtocolError, check_arguments
 from .backend import Rankings, retrieve
 from .episode import Call, Episode, Message, Pending, Snapshot
+from .findings import Finding
 from .outcome import Outcome
 from .rewards import best_return, reward_range
 from .rules import Rules, check_at_least
@@ -64,6 +65,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         render_mode: None, ``"ansi"`` or ``"html"``.
     """
 
+    tasks_argument: ClassVar[str | None] = None  # the argument that says how many tasks there are
     metadata: dict[str, Any] = {"render_modes": ["ansi", "html"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
@@ -218,6 +220,14 @@ class SearchEnv(gym.Env[str, Action], ABC):
             )
         self._episode = state.episode.copy()
         self.np_random.bit_generator.state = copy.deepcopy(state.generator_state)
+
+    def chance(self, task: Task) -> float | None:
+        """Return what a guess is right by, in [0, 1]; None where answers may be known by heart."""
+        return None
+
+    def findings(self) -> list[Finding]:
+        """Return what the environment says of its own tasks, for a certificate."""
+        return []
 
     @property
     def env_hash(self) -> str:

@@ -6,13 +6,14 @@ from typing import Any, Literal, Unpack
 from gymnasium.vector import AutoresetMode
 
 from ..corpora.errors import ConfigurationError
-from ..corpora.phantom import PhantomWorld, QuestionSettings
+from ..corpora.phantom import PhantomWorld, QuestionSettings, is_definite, leak_table
 from ..corpora.phantom.articles import ArticleStyle
 from ..corpora.phantom.grammar import QuestionKind, Semantics
 from ..corpora.phantom.names import WorldSplit
 from ..corpora.retrieval import BM25Retriever, Retriever, default_retriever
-from ..corpora.tasks import TaskSet
+from ..corpora.tasks import Task, TaskSet
 from .base import SearchEnv
+from .findings import Finding
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import Answer, Read, Search
 from .vector import SearchVectorEnv
@@ -20,6 +21,8 @@ from .vector import SearchVectorEnv
 __all__ = ["PhantomEnv", "make_vector"]
 
 _MAX_TURNS = 12
+_MOST_LEAKS = 0.1  # of the questions of a cell
+_CHANCES = {"yes_no": 0.5, "comparison": 0.5, "superlative": 0.5}  # two choices or more
 
 
 class PhantomEnv(SearchEnv):
@@ -66,6 +69,8 @@ class PhantomEnv(SearchEnv):
 
     Versions: v0, the first.
     """
+
+    tasks_argument = "questions"
 
     def __init__(
         self,
@@ -119,6 +124,35 @@ class PhantomEnv(SearchEnv):
             render_mode=render_mode,
         )
         self.world = world
+        self._questions, self._world_seed = settings, world_seed
+
+    def chance(self, task: Task) -> float:
+        """Return the chance of a guess among the answers that the question itself offers."""
+        return _CHANCES.get(task.kind, 0.0)
+
+    def findings(self) -> list[Finding]:
+        """Say whether every description fits one person, and how many questions leak.
+
+        A cell of the leak table is a kind, so many hops (h) and so many constraints (c).
+        """
+        found = []
+        if self._questions.semantics == "definite":
+            drawn = self.world.questions(
+                len(self.all_tasks),
+                seed=self._world_seed,
+                settings=self._questions,
+                retriever=self.retriever,
+                top_k=self.k,
+            )
+            vague = sum(not is_definite(self.world.people, question) for question, _ in drawn)
+            figure = f"{vague} of {len(drawn)} questions fit more or fewer than one person"
+            found.append(Finding("descriptions", figure, vague == 0))
+        table = leak_table(self.all_tasks, self.retriever, self.k)
+        for (kind, hops, constraints), (leaks, number) in table.items():
+            name = f"leak, {kind}, {hops}h {constraints}c"
+            is_met = leaks < _MOST_LEAKS * number if hops >= 2 else None
+            found.append(Finding(name, f"{leaks} of {number}", is_met))
+        return found
 
     def _select(self, options: dict[str, Any]) -> TaskSet:
         for name in ("split", "world_seed"):

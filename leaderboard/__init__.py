@@ -1,5 +1,6 @@
 """Who is best: evaluation, statistics and reports."""
 
+from .certify import certify
 from .evaluate import EnvironmentChoice, Episode, Evaluation, Row, evaluate
 from .report import write_report
 from .statistics import Interval, bootstrap_mean
@@ -11,6 +12,7 @@ __all__ = [
     "Interval",
     "Row",
     "bootstrap_mean",
+    "certify",
     "evaluate",
     "write_report",
 ]

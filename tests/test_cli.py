@@ -241,3 +241,79 @@ def test_a_terminal_that_lacks_a_script_and_a_reader_that_goes_are_fine(tmp_path
         f"{sys.executable} -P -m seekgym list | head -1", shell=True, capture_output=True
     )
     assert piped.stderr == b""
+
+
+def test_certify_prints_a_line_for_each_finding(tmp_path):
+    done = seekgym("certify", "seekgym/PhantomEasy-v0", "--tasks", "40")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for name in ("proofs", "oracle", "closed book, chain", "descriptions", "leak, chain, 2h 0c"):
+        assert any(line.startswith(name) for line in lines), name
+    assert any("40 of 40 answers are right" in line and line.endswith("ok") for line in lines)
+
+
+def test_certify_fails_where_a_finding_is_not_met(mine):
+    (mine / "mine.py").write_text(UNPROVED, encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", "import mine, seekgym.cli; seekgym.cli.main()"),
+            *("certify", "mine/Unproved-v0"),
+        ],
+        cwd=mine,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONSAFEPATH": ""},
+    )
+    assert done.returncode == 1, done.stderr
+    assert "0 of 1 are found step by step" in done.stdout
+    assert "FAILED" in done.stdout
+
+
+UNPROVED = """
+import gymnasium as gym
+from seekgym.corpora import Corpus, Document, ProofStep, Task, TaskSet
+from seekgym.envs import QAEnv
+
+def make():
+    corpus = Corpus.from_documents([Document("d", "", "red"), Document("e", "", "blue")])
+    task = Task("t", "?", ("red",), ("d",), proof=(ProofStep("blue", "d"),))
+    return QAEnv(corpus, TaskSet([task]))
+
+gym.register("mine/Unproved-v0", entry_point=make)
+"""
+
+
+def test_world_phantom_writes_a_world_that_can_be_played(tmp_path):
+    out = tmp_path / "world"
+    done = seekgym(
+        "world", "phantom", "--people", 300, "--seed", 7, "--questions", 20, "--out", out
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Wrote 300 people and 20 tasks" in done.stdout
+    assert {path.name for path in out.iterdir()} == {"corpus.jsonl", "tasks.jsonl", "facts.json"}
+    played = seekgym("bench", "--corpus", out, "--agent", "oracle", "--out", tmp_path / "runs")
+    assert played.returncode == 0, played.stderr
+    rows = json.loads((tmp_path / "runs" / "results.json").read_text("utf-8"))["rows"]
+    assert rows[0]["metrics"]["exact_match"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["world", "phantom"],
+        ["world", "phantom", "--people", "0", "--out", "x"],
+        ["world", "phantom", "--split", "dev", "--out", "x"],
+        ["world", "phantom", "--hops", "3", "1", "--out", "x"],
+        ["world", "phantom", "--people", "20", "--questions", "9999999", "--out", "x"],
+        ["world", "phantom", "--out", Path(__file__)],
+        ["world", "atlantis"],
+        ["certify", "seekgym/Nothing-v0"],
+        ["certify", "seekgym/QA-v0", "--tasks", "0"],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments))[:60],
+)
+def test_a_mistake_with_worlds_gives_one_line_too(arguments, tmp_path):
+    done = seekgym(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("seekgym: ")

@@ -1,7 +1,7 @@
 """Phantom worlds: fictional universes of any size, every question proved."""
 
 from .articles import PhantomCorpus
-from .checks import certify, find_leaks, leak_table
+from .checks import certify, find_leaks, is_definite, leak_table
 from .grammar import QuestionSettings
 from .people import WorldSettings
 from .world import PhantomWorld
@@ -13,5 +13,6 @@ __all__ = [
     "WorldSettings",
     "certify",
     "find_leaks",
+    "is_definite",
     "leak_table",
 ]

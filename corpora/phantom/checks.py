@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 
 from ..retrieval import Retriever
 from ..tasks import Task
+from .grammar import Question
+from .people import People
 
-__all__ = ["certify", "find_leaks", "leak_table"]
+__all__ = ["certify", "find_leaks", "is_definite", "leak_table"]
 
 
 def certify(tasks: Sequence[Task], retriever: Retriever, top_k: int) -> list[bool]:
@@ -28,6 +30,30 @@ def find_leaks(tasks: Sequence[Task], retriever: Retriever, top_k: int) -> list[
     """
     found = _search((task.question for task in tasks), retriever, top_k)
     return [task.proof[-1].document in found[task.question] for task in tasks]
+
+
+def is_definite(people: People, question: Question) -> bool:
+    """Tell whether every description of a question fits exactly one person at every step.
+
+    Worked out from sets of people, not along the walk that the question was drawn by.
+    """
+    for chain in question.chains:
+        start = chain.people[0]
+        reached = [start]
+        if chain.constraints:
+            reached = people.alike(start, chain.constraints).tolist()
+        expected = iter(chain.people[1:])
+        if reached != [start]:
+            return False
+        for relation, chosen_by in zip(chain.relations, chain.filters, strict=True):
+            person = next(expected)
+            reached = people.kinship.related(relation, reached).tolist()
+            if chosen_by:
+                value = people.value(person, chosen_by)
+                reached = [other for other in reached if people.value(other, chosen_by) == value]
+            if reached != [person]:
+                return False
+    return True
 
 
 def leak_table(

@@ -13,7 +13,7 @@ from ..retrieval import Retriever
 from ..tasks import Task, TaskSet
 from .articles import ArticleStyle, PhantomCorpus, document_id, every_relatives
 from .checks import certify, find_leaks
-from .grammar import QuestionSettings
+from .grammar import Question, QuestionSettings
 from .names import WorldSplit
 from .people import People, WorldSettings
 from .prolog import prolog_facts, prolog_rules
@@ -95,15 +95,29 @@ class PhantomWorld:
         Raises:
             ConfigurationError: The world holds fewer questions; the message says how many.
         """
+        drawn = self.questions(
+            count, seed=seed, settings=settings, retriever=retriever, top_k=top_k
+        )
+        return TaskSet((task for _, task in drawn), name=f"{self.corpus.name}-tasks")
+
+    def questions(
+        self,
+        count: int,
+        *,
+        seed: int = 0,
+        settings: QuestionSettings | None = None,
+        retriever: Retriever | None = None,
+        top_k: int = 3,
+    ) -> list[tuple[Question, Task]]:
+        """Draw the same tasks as ``tasks``, each with the question it was made from."""
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ConfigurationError(f"count must be a whole number of at least 1, got {count!r}")
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise ConfigurationError(f"seed must be a whole number of at least 0, got {seed!r}")
         accept = None if retriever is None else _acceptance(retriever, top_k)
-        drawn = draw_questions(
+        return draw_questions(
             self.people, settings or QuestionSettings(), count=count, seed=seed, accept=accept
         )
-        return TaskSet((task for _, task in drawn), name=f"{self.corpus.name}-tasks")
 
     def facts(self) -> Iterator[dict[str, Any]]:
         """Give what each person's article states, one person after the other."""

@@ -11,6 +11,7 @@ from ..version import __version__
 from .bench import bench
 from .console import console, errors
 from .episodes import list_environments, play, show
+from .worlds import certify, world
 
 __all__ = ["app", "main"]
 
@@ -24,6 +25,8 @@ app.command("list")(list_environments)
 app.command()(play)
 app.command()(bench)
 app.command()(show)
+app.command()(certify)
+app.add_typer(world, name="world")
 
 
 def _show_version(is_asked: bool) -> None:
