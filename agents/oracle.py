@@ -1,7 +1,7 @@
 """The oracle: plays a task's proof through the tools, and knows the gold answer."""
 
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
 from .base import Agent
 
@@ -11,8 +11,10 @@ __all__ = ["OracleAgent"]
 class OracleAgent(Agent):
     """Shows how good an agent could be: it reads the task's proof, evidence and gold answers.
 
-    It searches as the proof says (for the evidence's titles, where a task has no proof), reads
-    a document that the search did not show, and gives the gold answer while a turn is left.
+    A task with a proof is played as the proof says: search, open what the search shows, and
+    give the gold answer once all evidence was seen. Where a search does not show the document,
+    the proof has failed, and the answer is "unknown". Of a task without a proof, the titles of
+    the evidence are searched for, and a document that is not shown is read by its id.
     """
 
     name = "oracle"
@@ -20,10 +22,10 @@ class OracleAgent(Agent):
 
     def reset(self, observation: Any, info: dict[str, Any]) -> None:
         """Plan the searches."""
-        env: Any = self.env.unwrapped
-        self._task = env.task
+        self._search_env = cast(Any, self.env.unwrapped)
+        self._task = self._search_env.task
         steps = [(step.query, step.document) for step in self._task.proof] or [
-            (env.corpus[document].title, document) for document in self._task.evidence
+            (self._search_env.corpus[document].title, document) for document in self._task.evidence
         ]
         self._steps = deque(steps)
         self._shown: set[str] = set()
@@ -33,13 +35,24 @@ class OracleAgent(Agent):
         self._shown.update(info["documents"])
         while self._steps and self._steps[0][1] in self._shown:
             self._steps.popleft()
-        if not self._steps or info["turns_left"] == 1:
+        if not self._steps:
             answers = self._task.answers
-            text = ", ".join(answers) if self._task.is_answer_set else answers[0]
-            return {"name": "answer", "arguments": {"text": text}}
+            return _answer(", ".join(answers) if self._task.is_answer_set else answers[0])
+        if info["turns_left"] == 1:
+            return _answer("unknown" if self._task.proof else self._task.answers[0])
         query, document = self._steps[0]
         if query:
-            self._steps[0] = ("", document)  # if the search does not show it, read it
+            self._steps[0] = ("", document)  # what the search shows is opened in the next turn
             return {"name": "search", "arguments": {"query": query}}
         self._steps.popleft()
-        return {"name": "read", "arguments": {"document_id": document}}
+        if self._task.proof and not self._is_found(document, observation):
+            return _answer("unknown")
+        return self._search_env.reading_call(document)
+
+    def _is_found(self, document_id: str, observation: str) -> bool:
+        url = self._search_env.corpus[document_id].url
+        return f"[{document_id}]" in observation or (url is not None and url in observation)
+
+
+def _answer(text: str) -> dict[str, Any]:
+    return {"name": "answer", "arguments": {"text": text}}

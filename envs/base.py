@@ -16,7 +16,7 @@ from ..corpora.retrieval import Retriever
 from ..corpora.tasks import Split, Task, TaskSet
 from ..corpora.text import cut_text, replace_surrogates
 from . import transcript
-from .actions import Action, ProtocolError, check_arguments
+from .actions import Action, ProtocolError, ToolCall, check_arguments
 from .backend import Rankings, retrieve
 from .episode import Call, Episode, Message, Pending, Snapshot
 from .findings import Finding
@@ -220,6 +220,10 @@ class SearchEnv(gym.Env[str, Action], ABC):
             )
         self._episode = state.episode.copy()
         self.np_random.bit_generator.state = copy.deepcopy(state.generator_state)
+
+    def reading_call(self, document_id: str) -> ToolCall:
+        """Return the call that shows a whole document."""
+        return {"name": "read", "arguments": {"document_id": document_id}}
 
     def chance(self, task: Task) -> float | None:
         """Return what a guess is right by, in [0, 1]; None where answers may be known by heart."""

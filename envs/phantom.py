@@ -22,7 +22,12 @@ __all__ = ["PhantomEnv", "make_vector"]
 
 _MAX_TURNS = 12
 _MOST_LEAKS = 0.1  # of the questions of a cell
-_CHANCES = {"yes_no": 0.5, "comparison": 0.5, "superlative": 0.5}  # two choices or more
+_CHANCES = {  # of a guess that knows the kind
+    "yes_no": 0.5,
+    "comparison": 0.5,
+    "superlative": 0.5,  # two choices or more
+    "unanswerable": 1.0,  # the answer is always the same
+}
 
 
 class PhantomEnv(SearchEnv):

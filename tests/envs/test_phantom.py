@@ -37,8 +37,7 @@ def test_every_kind_is_certified():
     findings = certify("seekgym/Phantom-v0", tasks=400, arguments=arguments)
     guessed = [finding.name for finding in findings if finding.name.startswith("closed book")]
     assert guessed == [f"closed book, {kind}" for kind in sorted(kinds)]
-    failed = [finding for finding in findings if finding.is_met is False]
-    assert [finding.name for finding in failed] == ["closed book, unanswerable"] or not failed
+    assert [finding for finding in findings if finding.is_met is False] == []
 
 
 def test_a_wrong_retriever_is_not_certified():
