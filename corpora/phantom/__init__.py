@@ -1,7 +1,7 @@
 """Phantom worlds: fictional universes of any size, every question proved."""
 
+from ..certificates import certify, find_leaks, leak_table
 from .articles import PhantomCorpus
-from .checks import certify, find_leaks, leak_table
 from .grammar import QuestionSettings
 from .people import WorldSettings
 from .world import PhantomWorld

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from ..retrieval import Retriever
-from ..tasks import Task
+from .retrieval import Retriever
+from .tasks import Task
 
 __all__ = ["certify", "find_leaks", "leak_table"]
 
