@@ -89,13 +89,12 @@ class Edges:
         """Return the edge between two entities, or None."""
         return next((e for e in self.out_edges(subject) if self.objects[e] == entity), None)
 
-    def others(self, entity: int, *, is_inverse: bool) -> list[int]:
+    def others(self, entity: int, *, is_inverse: bool) -> tuple[int, ...]:
         """Return a subject's objects, or with ``is_inverse`` an object's subjects, sorted."""
         if is_inverse:
-            return [self.subjects[edge] for edge in self.in_edges(entity)]
+            return tuple([self.subjects[edge] for edge in self.in_edges(entity)])
         edges = self.out_edges(entity)
-        found: list[int] = self.objects[edges[0] : edges[-1] + 1].tolist() if edges else []
-        return found
+        return tuple(self.objects[edges[0] : edges[-1] + 1]) if edges else ()
 
 
 def _offsets(ends: Numbers, block: range) -> NDArray[np.int64]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,11 +17,15 @@ from .names import Names, WorldSplit
 from .sampling import draw_pairs
 from .schema import Attribute, EntityType, Schema
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 __all__ = ["MAX_ENTITIES", "Graph", "WorldSettings", "document_id", "value_text"]
 
 MAX_ENTITIES = 2_000_000
 _LEAST_OF_A_TYPE = 4
 _NAMES_KEPT = 100_000
+_ROWS_KEPT = 200_000
 _MONTHS = (
     "January February March April May June July August September October November December".split()
 )
@@ -152,9 +155,9 @@ class Graph:
         """Return the relations whose objects have this type."""
         return self._ends[type_name][1]
 
-    def others(self, entity: int, relation: str, *, is_inverse: bool) -> list[int]:
+    def others(self, entity: int, relation: str, *, is_inverse: bool) -> tuple[int, ...]:
         """Return all that a relation leads to from an entity, sorted."""
-        return self.edges[relation].others(entity, is_inverse=is_inverse)
+        return self._others(entity, relation, is_inverse)
 
     def to_networkx(self) -> "nx.MultiDiGraph[str]":
         """Return the graph with ``e17`` nodes and an edge keyed by each relation.
@@ -162,6 +165,8 @@ class Graph:
         A node has ``name``, ``type``, and one entry an attribute: its number, and under
         ``"<attribute>:text"`` the text of it.
         """
+        import networkx as nx  # takes a while, and most worlds are never exported to it
+
         graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(schema=self.schema.name)
         for node in self.nodes():
             graph.add_node(node.pop("id"), **node)
@@ -190,6 +195,13 @@ class Graph:
             for subject, entity in zip(held.subjects, held.objects, strict=True)
         ]
         return {"schema": self.schema.name, "nodes": list(self.nodes()), "edges": edges}
+
+    @cached_property
+    def _others(self) -> Callable[[int, str, bool], tuple[int, ...]]:
+        edges = self.edges
+        return lru_cache(_ROWS_KEPT)(
+            lambda entity, name, is_inverse: edges[name].others(entity, is_inverse=is_inverse)
+        )
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -5,6 +5,7 @@ description is followed from the inside out. Each of its clues is read in the ar
 is known already, if that states it; else in the article of the entity that is described.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -108,7 +109,7 @@ def question_answers(graph: Graph, question: Question) -> list[str]:
         if names:
             return [graph.value(ends[0], _attribute(graph, ends[0], names[0]))]
         return sorted(map(graph.name, ends))
-    found = ends
+    found: Sequence[int] = ends
     if question.kind != "comparison":
         found = graph.others(ends[0], question.relation, is_inverse=question.is_inverse)
     if question.kind == "count":
@@ -154,7 +155,7 @@ class _Steps:
 
     def conclude(self, question: Question) -> None:
         """Read what the question asks of its terms."""
-        ends = [term.entity for term in question.terms]
+        ends: Sequence[int] = [term.entity for term in question.terms]
         if question.relation:
             ends = self._enumerate(question, ends[0])
             self.hops += 1
@@ -174,7 +175,7 @@ class _Steps:
             for entity, query in self._queries.items()
         )
 
-    def _enumerate(self, question: Question, end: int) -> list[int]:
+    def _enumerate(self, question: Question, end: int) -> Sequence[int]:
         """Read everything that a relation leads to: in one article if that states it all."""
         graph, relation = self.graph, self.graph.schema.relation[question.relation]
         others = graph.others(end, relation.name, is_inverse=question.is_inverse)

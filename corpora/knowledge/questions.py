@@ -19,6 +19,7 @@ from .terms import KINDS, Clue, Kind, Question, Term
 __all__ = ["Cell", "QuestionDrawer", "QuestionSettings"]
 
 Cell = tuple[Kind, int]
+Link = tuple[str, bool, int]  # relation, is_object, target: see Clue
 _DEEPEST = 2  # descriptions put into descriptions by obfuscation
 _TRIES = 12
 _ATTRIBUTE_SHARE = 0.3  # of chains that end in a value
@@ -126,34 +127,38 @@ class QuestionDrawer:
         if attribute and self._rng.random() < 0.5:
             return Question("simple", (self._named(entity),), (attribute,))
         term = self._describe(entity, 1)
-        return term and Question("simple", (term,))
+        return Question("simple", (term,)) if term else None
 
     def _draw_chain(self, hops: int) -> Question | None:
         entity = self._entity()
         attribute = self._attribute(entity)
         ends_in_value = attribute and self._rng.random() < _ATTRIBUTE_SHARE
         term = self._describe(entity, hops - 1 if ends_in_value else hops)
-        return term and Question("chain", (term,), (attribute,) if ends_in_value else ())
+        asked = (attribute,) if ends_in_value else ()
+        return Question("chain", (term,), asked) if term else None
 
     def _draw_conjunction(self, constraints: int) -> Question | None:
         entity = self._entity()
         self._used.add(entity)
-        clues: list[Clue] = []
-        fitting: set[int] = set()
-        for relation, is_object, target in self._links(entity):
-            others = set(self._graph.others(target, relation, is_inverse=not is_object))
-            narrower = fitting & others if clues else others
-            if len(others) < 2 or (clues and len(narrower) == len(fitting)):
-                continue
+        links = [(self._fitting(link), link) for link in self._links(entity)]
+        links = [(fitting, link) for fitting, link in links if len(fitting) > 1]
+        if len(links) < constraints:
+            return None
+        for _ in range(_TRIES):
+            places = self._rng.permutation(len(links))[:constraints].tolist()
+            chosen = sorted((links[place] for place in places), key=lambda row: -len(row[0]))
+            if _narrows([fitting for fitting, _ in chosen]):
+                return self._join(entity, [link for _, link in chosen])
+        return None
+
+    def _join(self, entity: int, links: list[Link]) -> Question | None:
+        """Return the conjunction of these clues, every target described in turn."""
+        clues = []
+        for relation, is_object, target in links:
             described = self._describe(target, 1)
             if described is None:
-                continue
+                return None
             clues.append(Clue(relation, is_object, described))
-            fitting = narrower
-            if len(clues) == constraints:
-                break
-        if len(clues) < constraints or fitting != {entity}:
-            return None
         return Question("conjunction", (self._named(entity, tuple(clues)),))
 
     def _draw_parallel(self) -> Question | None:
@@ -221,10 +226,11 @@ class QuestionDrawer:
             is_one = relation.has_one_subject if is_inverse else relation.has_one_object
             if is_one and not self._graph.others(entity, name, is_inverse=is_inverse):
                 term = self._describe(entity, 1)
-                return term and Question("unanswerable", (term,), (), name, is_inverse)
+                question = Question("unanswerable", (term,), (), name, is_inverse) if term else None
+                return question
         return None
 
-    def _enumerable(self) -> tuple[int, Relation, bool, list[int]] | None:
+    def _enumerable(self) -> tuple[int, Relation, bool, Sequence[int]] | None:
         """Return an entity that a relation joins to a few others, the number drawn evenly."""
         wanted = int(self._rng.integers(2, _LONGEST_LIST + 1))
         many = [(r, False) for r in self._graph.schema.relations if not r.has_one_object]
@@ -248,7 +254,7 @@ class QuestionDrawer:
         if length == 0:
             return self._named(entity)
         for relation, is_object, target in self._links(entity):
-            if self._graph.others(target, relation, is_inverse=not is_object) == [entity]:
+            if len(self._graph.others(target, relation, is_inverse=not is_object)) == 1:
                 inner = self._describe(target, length - 1)
                 if inner is not None:
                     return self._named(entity, (Clue(relation, is_object, inner),))
@@ -277,9 +283,9 @@ class QuestionDrawer:
 
     def _describe_by_two(self, entity: int) -> Term | None:
         """Return a description of two clues, of which neither alone would do."""
-        links = []
+        links: list[tuple[Clue, frozenset[int]]] = []
         for relation, is_object, target in self._links(entity):
-            others = set(self._graph.others(target, relation, is_inverse=not is_object))
+            others = self._fitting((relation, is_object, target))
             if len(others) < 2 or target in self._used:
                 continue
             for clue, fitting in links:
@@ -290,7 +296,11 @@ class QuestionDrawer:
             links.append((Clue(relation, is_object, self._named(target)), others))
         return None
 
-    def _links(self, entity: int) -> Iterator[tuple[str, bool, int]]:
+    def _fitting(self, link: Link) -> frozenset[int]:
+        relation, is_object, target = link
+        return frozenset(self._graph.others(target, relation, is_inverse=not is_object))
+
+    def _links(self, entity: int) -> Iterator[Link]:
         """Give one neighbour a relation, in random order, that the question does not use yet."""
         kind = self._graph.type_of(entity).name
         names = [(name, False) for name in self._graph.relations_from(kind)]
@@ -315,3 +325,14 @@ class QuestionDrawer:
 
     def _named(self, entity: int, clues: tuple[Clue, ...] = ()) -> Term:
         return Term(entity, self._graph.type_of(entity).name, clues)
+
+
+def _narrows(fittings: list[frozenset[int]]) -> bool:
+    """Tell whether each set leaves fewer than those before it, and all of them one."""
+    left = fittings[0]
+    for fitting in fittings[1:]:
+        narrower = left & fitting
+        if len(narrower) == len(left):
+            return False
+        left = narrower
+    return len(left) == 1

@@ -23,11 +23,11 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from ..errors import ConfigurationError, MissingExtraError, raise_unknown
 
@@ -111,6 +111,7 @@ class Relation:
         inverse_says: Sentences of the object's article.
         plural: Of ``noun``.
         plural_inverse: Of ``inverse``.
+        inverse_of: What comes before the object to mean the subject; "<inverse> of" if empty.
         acyclic: No path along the relation comes back.
         gap_years: How many years the one on the "1" side must be the older, by first dates.
     """
@@ -126,6 +127,7 @@ class Relation:
     inverse_says: tuple[str, ...]
     plural: str = ""
     plural_inverse: str = ""
+    inverse_of: str = ""
     acyclic: bool = False
     gap_years: int | None = None
 
@@ -138,6 +140,11 @@ class Relation:
     def has_one_subject(self) -> bool:
         """Tell whether an object has at most one subject."""
         return self.cardinality in ("1-1", "1-n")
+
+    def phrase(self, *, is_inverse: bool) -> str:
+        """Return what leads from the name of one end to the other, as "birthplace of"."""
+        word = self.label(is_inverse=is_inverse)
+        return (self.inverse_of if is_inverse else "") or f"{word} of"
 
     def label(self, *, is_inverse: bool, is_plural: bool = False) -> str:
         """Return what one end is to the other, as in questions."""
@@ -359,7 +366,7 @@ def encyclopedia() -> Schema:
 
 def _read_yaml(text: str, file: Path) -> Any:
     try:
-        import yaml  # type: ignore[import-untyped, unused-ignore]
+        import yaml
     except ImportError:
         raise MissingExtraError("PyYAML", "yaml") from None
     try:
@@ -371,7 +378,8 @@ def _read_yaml(text: str, file: Path) -> Any:
 def _entry(kind: type[Entry], values: Mapping[str, Any]) -> Entry:
     _check_fields(f"{kind.__name__} {values.get('name')!r}", values, kind)
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
-    return cast(Entry, kind(**given))
+    build: Callable[..., Entry] = kind
+    return build(**given)
 
 
 def _check_fields(what: str, values: Mapping[str, Any], kind: type[Any]) -> None:

@@ -81,7 +81,7 @@ class ShortcutFinder:
     def _has_selective_clue(self, term: Term) -> bool:
         return len(term.clues) > 1 and any(len(self._fitting(clue)) == 1 for clue in term.clues)
 
-    def _fitting(self, clue: Clue) -> list[int]:
+    def _fitting(self, clue: Clue) -> Sequence[int]:
         return self._graph.others(clue.target.entity, clue.relation, is_inverse=not clue.is_object)
 
     def _has_exposed_constant(self, question: Question) -> bool:

@@ -6,9 +6,10 @@ from the terms inside it, and by intersecting what the clues give.
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["solve"]
 

@@ -68,8 +68,8 @@ class Term:
             return graph.name(self.entity)
         if len(self.clues) == 1:
             clue = self.clues[0]
-            label = graph.schema.relation[clue.relation].label(is_inverse=not clue.is_object)
-            return f"the {label} of {clue.target.words(graph)}"
+            phrase = graph.schema.relation[clue.relation].phrase(is_inverse=not clue.is_object)
+            return f"the {phrase} {clue.target.words(graph)}"
         told = [f"whose {_told(graph, clue)}" for clue in self.clues]
         return f"the {self.type} {' and '.join(told)}"
 
@@ -140,15 +140,15 @@ class Question:
             ends = [f"{self._noun(graph, place)} of {text}" for place, text in enumerate(told)]
             return f"How many days lie between {ends[0]} and {ends[1]}?"
         relation = graph.schema.relation[self.relation]
-        label = relation.label(is_inverse=self.is_inverse)
+        phrase = relation.phrase(is_inverse=self.is_inverse)
         plural = relation.label(is_inverse=self.is_inverse, is_plural=True)
         if self.kind == "count":
             return f"How many {plural} does {told[0]} have?"
         if self.kind == "superlative":
             return f"Of the {plural} of {told[0]}, which has the {self._degree(graph, 'est')}?"
         if self.kind == "list":
-            return f"List every {label} of {told[0]}."
-        return f"{_asks(self.asked_type(graph, 0))} is the {label} of {told[0]}?"
+            return f"List every {phrase} {told[0]}."
+        return f"{_asks(self.asked_type(graph, 0))} is the {phrase} {told[0]}?"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain data, without its answer, for ``solve``."""

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigurationError
 from ..retrieval import Retriever
@@ -20,6 +18,9 @@ from .graph import Graph, WorldSettings, document_id, value_text
 from .names import WorldSplit
 from .questions import QuestionSettings
 from .schema import Schema, encyclopedia, load_schema
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["KnowledgeWorld"]
 
