@@ -201,7 +201,7 @@ class QuestionDrawer:
             return None
         entity, relation, is_inverse, others = drawn
         self._used.update(others)
-        term = self._describe(entity, 1)
+        term = self._describe(entity, 1 if kind == "superlative" else 2)
         if term is None:
             return None
         question = Question(kind, (term,), (), relation.name, is_inverse)
@@ -225,9 +225,8 @@ class QuestionDrawer:
             relation = self._graph.schema.relation[name]
             is_one = relation.has_one_subject if is_inverse else relation.has_one_object
             if is_one and not self._graph.others(entity, name, is_inverse=is_inverse):
-                term = self._describe(entity, 1)
-                question = Question("unanswerable", (term,), (), name, is_inverse) if term else None
-                return question
+                term = self._describe(entity, 2)
+                return Question("unanswerable", (term,), (), name, is_inverse) if term else None
         return None
 
     def _enumerable(self) -> tuple[int, Relation, bool, Sequence[int]] | None:

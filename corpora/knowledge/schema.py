@@ -45,6 +45,7 @@ Cardinality = Literal["1-1", "n-1", "1-n", "n-n"]
 _CARDINALITIES = ("1-1", "1-n", "n-1", "n-n")
 _KINDS = ("count", "date", "measure")
 _SLOT = re.compile(r"\{(\w*)\}")
+_ENDS_IN_Y = re.compile("[^aeiou]y$")
 _YEARS = (1, 9_999)
 Entry = TypeVar("Entry", "EntityType", "Attribute", "Relation")
 
@@ -150,7 +151,9 @@ class Relation:
         """Return what one end is to the other, as in questions."""
         single, many = (self.noun, self.plural), (self.inverse, self.plural_inverse)
         word, plural = many if is_inverse else single
-        return (plural or f"{word}s") if is_plural else word
+        if not is_plural:
+            return word
+        return plural or (f"{word[:-1]}ies" if _ENDS_IN_Y.search(word) else f"{word}s")
 
 
 @dataclass(frozen=True)

@@ -62,16 +62,17 @@ class Term:
             yield from clue.target.parts()
         yield self
 
-    def words(self, graph: Graph) -> str:
-        """Put the term into words."""
+    def words(self, graph: Graph, *, is_inner: bool = False) -> str:
+        """Put the term into words; inside another description clues stand in brackets."""
         if not self.clues:
             return graph.name(self.entity)
         if len(self.clues) == 1:
             clue = self.clues[0]
             phrase = graph.schema.relation[clue.relation].phrase(is_inverse=not clue.is_object)
-            return f"the {phrase} {clue.target.words(graph)}"
+            return f"the {phrase} {clue.target.words(graph, is_inner=True)}"
         told = [f"whose {_told(graph, clue)}" for clue in self.clues]
-        return f"the {self.type} {' and '.join(told)}"
+        clues = " and ".join(told)
+        return f"the {self.type} ({clues})" if is_inner else f"the {self.type} {clues}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the term as plain data: what is said, and not what a description denotes."""
@@ -127,7 +128,8 @@ class Question:
 
     def words(self, graph: Graph) -> str:
         """Put the question into words."""
-        told = [term.words(graph) for term in self.terms]
+        is_inner = bool(self.relation) or len(self.terms) > 1 or bool(self.attributes)
+        told = [term.words(graph, is_inner=is_inner) for term in self.terms]
         if self.kind in ("simple", "chain", "conjunction"):
             if self.attributes:
                 return f"What is {self._noun(graph, 0)} of {told[0]}?"
@@ -190,4 +192,4 @@ def _told(graph: Graph, clue: Clue) -> str:
     relation = graph.schema.relation[clue.relation]
     is_one = relation.has_one_subject if clue.is_object else relation.has_one_object
     label = relation.label(is_inverse=clue.is_object, is_plural=not is_one)
-    return f"{label} {'is' if is_one else 'include'} {clue.target.words(graph)}"
+    return f"{label} {'is' if is_one else 'include'} {clue.target.words(graph, is_inner=True)}"

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ from .graph import Graph, WorldSettings, document_id, value_text
 from .names import WorldSplit
 from .questions import QuestionSettings
 from .schema import Schema, encyclopedia, load_schema
+from .terms import KINDS, Kind
+from .triples import read_triples
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -54,6 +56,8 @@ class KnowledgeWorld:
         (3, True)
     """
 
+    kinds: tuple[Kind, ...]
+
     def __init__(
         self,
         entities: int = 3_600,
@@ -69,9 +73,30 @@ class KnowledgeWorld:
             schema = encyclopedia()
         elif not isinstance(schema, Schema):
             schema = load_schema(schema)
-        self.schema = schema
         self.entities = Graph.draw(schema, self.settings)
         self.corpus = KnowledgeCorpus(self.entities, self.settings)
+        self.kinds = KINDS
+
+    @classmethod
+    def from_folder(
+        cls, folder: str | os.PathLike[str], *, coverage: Coverage = "both"
+    ) -> "KnowledgeWorld":
+        """Return the world of a real graph: see ``triples`` for the files.
+
+        Its facts can be known by heart, so a closed-book score belongs beside every other.
+
+        Raises:
+            CorpusError: A file is missing, or a line cannot be used.
+            ConfigurationError: The coverage is unknown.
+        """
+        world = cls.__new__(cls)
+        settings = WorldSettings(1, coverage=coverage)
+        world.entities, texts = read_triples(folder, coverage)
+        world.settings = replace(settings, entities=len(texts))
+        name = world.entities.schema.name
+        world.corpus = KnowledgeCorpus(world.entities, world.settings, texts=texts, name=name)
+        world.kinds = ("simple", "chain", "conjunction", "list")
+        return world
 
     def __repr__(self) -> str:
         """Name the world and its size."""
@@ -91,7 +116,7 @@ class KnowledgeWorld:
         Args:
             count: How many.
             seed: Where every draw comes from.
-            settings: Which questions; by default every kind.
+            settings: Which questions; by default every kind that the world has.
             retriever: If given, only tasks are kept whose every query brings its document.
             top_k: How many hits a search shows.
 
@@ -105,7 +130,7 @@ class KnowledgeWorld:
                 )
         return draw_tasks(
             self.corpus,
-            settings or QuestionSettings(),
+            settings or QuestionSettings(kinds=self.kinds),
             count=count,
             seed=seed,
             retriever=retriever,
@@ -166,7 +191,7 @@ class KnowledgeWorld:
         _write_lines(target / "corpus.jsonl", articles, len(self.corpus), progress)
         lines = (_json(_described(tasks, task)) for task in tasks)
         _write_lines(target / "tasks.jsonl", lines, len(tasks), progress)
-        settings = {**asdict(self.settings), "schema": self.schema.name}
+        settings = {**asdict(self.settings), "schema": self.entities.schema.name}
         head = f'{{"settings": {_json(settings)}, "facts": ['
         last = len(self.corpus) - 1
         entries = (_json(f) + "," * (place < last) for place, f in enumerate(self.facts()))
