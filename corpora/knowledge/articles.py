@@ -10,6 +10,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 from ..documents import Corpus, Document
@@ -103,6 +105,11 @@ class KnowledgeCorpus(Corpus):
         fingerprint = hashlib.sha256(described.encode()).hexdigest() if texts is None else None
         name = name or f"{graph.schema.name}-{settings.split}-{settings.world_seed}"
         super().__init__(ids, self._write, name=name, fingerprint=fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the articles are written from."""
+        build = partial(KnowledgeCorpus, texts=self.texts, name=self.name)
+        return build, (self.graph, self.settings)
 
     def statements(self, entity: int) -> list[Statement]:
         """Return what an entity's article states about it, in the schema's order."""

@@ -23,7 +23,7 @@ __all__ = ["DrawReport", "KnowledgeTasks", "draw_tasks"]
 
 _DRY = 2_000  # a cell that gives nothing new in so many draws in a row holds no more
 _AT_ONCE = 32  # tasks checked by a retriever together
-_MOST_OF_AN_ANSWER = 0.25  # of the counts of a cell
+_MOST_OF_AN_ANSWER = 0.34  # of the counts of a cell
 
 
 @dataclass(slots=True)

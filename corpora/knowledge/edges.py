@@ -1,8 +1,8 @@
 """The edges of one relation as arrays, followed in both directions, and where each is stated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,11 @@ class Edges:
             in_object.data,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle arrays in place of views."""
+        values = [getattr(self, field.name) for field in fields(self)]
+        return _thaw, tuple(np.asarray(v) if isinstance(v, memoryview) else v for v in values)
+
     def __len__(self) -> int:
         """Return the number of edges."""
         return len(self.subjects)
@@ -95,6 +100,10 @@ class Edges:
             return tuple([self.subjects[edge] for edge in self.in_edges(entity)])
         edges = self.out_edges(entity)
         return tuple(self.objects[edges[0] : edges[-1] + 1]) if edges else ()
+
+
+def _thaw(*values: Any) -> Edges:
+    return Edges(*(value.data if isinstance(value, np.ndarray) else value for value in values))
 
 
 def _offsets(ends: Numbers, block: range) -> NDArray[np.int64]:

@@ -89,6 +89,7 @@ class Graph:
         values: For each (type, attribute) the value of each entity of the type, shape (of the
             type,): a proleptic Gregorian ordinal, a count, or tenths of a unit.
         name: Gives an entity's name; no two share one.
+        settings: What it was drawn from; None for a real graph.
     """
 
     schema: Schema
@@ -96,6 +97,7 @@ class Graph:
     edges: dict[str, Edges]
     values: dict[tuple[str, str], NDArray[np.int64]]
     name: Callable[[int], str]
+    settings: WorldSettings | None = None
 
     @classmethod
     def draw(cls, schema: Schema, settings: WorldSettings) -> "Graph":
@@ -128,7 +130,13 @@ class Graph:
                 rng,
             )
             edges[relation.name] = Edges.build(pairs, domain, range_, settings.coverage)
-        return cls(schema, blocks, edges, values, _namer(names, schema, blocks))
+        return cls(schema, blocks, edges, values, _namer(names, schema, blocks), settings)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the settings alone where they give the same graph everywhere."""
+        if self.settings is not None:
+            return Graph.draw, (self.schema, self.settings)
+        return Graph, (self.schema, self.blocks, self.edges, self.values, self.name)
 
     def __len__(self) -> int:
         """Return the number of entities."""

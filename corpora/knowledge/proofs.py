@@ -135,10 +135,10 @@ class _Steps:
         relations = self.graph.schema.relation
         found_by = [
             f"{self.graph.name(clue.target.entity)} "
-            f"{relations[clue.relation].label(is_inverse=clue.is_object)}"
+            f"{_sentence_words(relations[clue.relation], is_inverse=clue.is_object)}"
             for clue in term.clues
         ]
-        for clue, words in zip(term.clues, found_by, strict=True):
+        for clue in term.clues:
             known, entity = clue.target.entity, term.entity
             ends = (known, entity) if clue.is_object else (entity, known)
             in_entity = self._is_stated(entity, ends, clue.relation)
@@ -148,8 +148,7 @@ class _Steps:
                 label = relations[clue.relation].label(is_inverse=not clue.is_object)
                 self._read(known, f"{self.graph.name(known)} {label}")
             else:
-                query = f"{term.type} {' '.join(found_by)}" if len(term.clues) > 1 else words
-                self._read(entity, query)
+                self._read(entity, f"{term.type} {' '.join(found_by)}")
             self._tell_edge(place, relations[clue.relation], ends)
             self.hops += 1
 
@@ -190,9 +189,10 @@ class _Steps:
             for edge in edges:
                 self._tell_edge(end, relation, edge)
             return others
+        says = _sentence_words(relation, is_inverse=not question.is_inverse)
         for other, edge in zip(others, edges, strict=True):
             place = end if self._is_stated(end, edge, relation.name) else other
-            self._read(place, query)
+            self._read(place, query if place == end else f"{graph.name(end)} {says}")
             self._tell_edge(place, relation, edge)
         return others
 
@@ -218,6 +218,13 @@ class _Steps:
         edge = edges.edge(*ends)
         assert edge is not None
         return bool((edges.in_subject if place == ends[0] else edges.in_object)[edge])
+
+
+def _sentence_words(relation: Relation, *, is_inverse: bool) -> str:
+    """Return the words of the sentences that may state a relation, without their slots."""
+    forms = relation.inverse_says if is_inverse else relation.says
+    text = " ".join(forms).replace("{s}", "").replace("{o}", "").replace(".", "")
+    return " ".join(dict.fromkeys(text.split()))
 
 
 def _attribute(graph: Graph, entity: int, name: str) -> Attribute:
