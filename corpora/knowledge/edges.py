@@ -103,7 +103,8 @@ class Edges:
 
 
 def _thaw(*values: Any) -> Edges:
-    return Edges(*(value.data if isinstance(value, np.ndarray) else value for value in values))
+    held: list[Any] = [v.data if isinstance(v, np.ndarray) else v for v in values]
+    return Edges(*held)
 
 
 def _offsets(ends: Numbers, block: range) -> NDArray[np.int64]:

@@ -59,12 +59,13 @@ def test_every_edge_is_stated_where_the_coverage_says(world, triples):
 
 
 def test_articles_are_80_to_400_words_and_linked(world):
-    for document in world.corpus:
+    documents = {document.id: document for document in world.corpus}
+    for document in documents.values():
         assert 80 <= len(document.text.split()) <= 400
         assert document.links
         assert document.id not in document.links
-        assert all(world.corpus[link].title in document.text for link in document.links)
-    urls = [document.url for document in world.corpus]
+        assert all(documents[link].title in document.text for link in document.links)
+    urls = [document.url for document in documents.values()]
     assert len(set(urls)) == len(urls)
 
 
@@ -72,9 +73,8 @@ def test_every_sentence_form_is_used_and_pronouns_too(world):
     text = "\n".join(document.text for document in world.corpus if document.id.startswith("e"))
     for relation in world.entities.schema.relations:
         for form in relation.says if world.settings.coverage == "both" else ():
-            pattern = re.escape(form).replace(r"\{s\}", ".+").replace(r"\{o\}", ".+")
-            if len(world.entities.edges[relation.name]) > 60:
-                assert re.search(pattern, text)
+            literal = max(re.split(r"\{\w\}", form), key=len)
+            assert literal in text or len(world.entities.edges[relation.name]) <= 60
     assert re.search(r"\bShe |\bHe ", text)
     assert re.search(r"\bIt ", text)
 
