@@ -273,7 +273,7 @@ class Schema:
             )
         self._check_sentences(entry.name, entry.says, ["s", "v"])
         same = [other for other in self.attributes_of(entry.type) if other.name == entry.name]
-        if len(same) > 1:
+        if len(same) > 1 or entry.name in self.relation:
             self._refuse(f"attribute {entry.name!r} of {entry.type!r} appears twice")
 
     def _check_relation(self, entry: Relation) -> None:

@@ -124,6 +124,7 @@ def test_yaml_without_pyyaml_names_the_extra(tmp_path, monkeypatch):
         (changed(["relations", 1], says=["{s} lives in {o}."]), "'_ lives in _.' appears twice"),
         (changed(["relations", 1], name="home"), "relation 'home' appears twice"),
         (changed(["relations", 0], domian="person"), "did you mean 'domain'"),
+        (changed(["attributes", 0], name="home"), "attribute 'home' of 'person' appears twice"),
         (changed(["attributes", 0], low=1960), "low 1960 must be below 1950"),
         (changed(["attributes", 0], low=0), "years must be within"),
         (changed(["attributes", 0], unit="years"), "a date has no unit"),

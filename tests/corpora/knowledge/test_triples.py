@@ -18,6 +18,8 @@ def folder(tmp_path):
         texts.append(f"s{number}\tIt was charted in year {number}.")
         triples.append(f"s{number}\tcluster\tc{number % 5}")
         triples.append(f"s{number}\tcolour\tk{number % 4}")
+        for step in (7, 11):
+            triples.append(f"s{number}\tnear\ts{(number + step) % STARS}")
         if number % 6:
             triples.append(f"s{number}\torbits\ts{number - 1}")
     labels += [f"c{number}\tCluster {number}" for number in range(5)]
@@ -41,6 +43,7 @@ def test_a_folder_is_a_world(folder):
         "cluster": "n-1",
         "colour": "n-1",
         "discoverer": "1-1",
+        "near": "n-n",
         "orbits": "1-1",
     }
     reader = Reader(world.entities.schema, {document.title for document in world.corpus})
