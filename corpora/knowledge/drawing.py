@@ -16,7 +16,7 @@ from ..tasks import Task, TaskSet
 from .articles import KnowledgeCorpus
 from .proofs import Difficulty, Proof, prove
 from .questions import Cell, QuestionDrawer, QuestionSettings
-from .shortcuts import ShortcutFinder
+from .shortcuts import SHORTCUTS, ShortcutFinder
 from .terms import KINDS, Question
 
 __all__ = ["DrawReport", "KnowledgeTasks", "draw_tasks"]
@@ -47,6 +47,11 @@ class DrawReport:
     steps: int = 0
     retrieved: int = 0
     by_kind: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def shortcut_shares(self) -> dict[str, float]:
+        """The share of the candidates that had each shortcut, and were rejected for it."""
+        return {name: self.shortcuts[name] / max(1, self.proved) for name in SHORTCUTS}
 
     @property
     def retrieved_share(self) -> float:
