@@ -43,9 +43,22 @@ class Edges:
 
     @classmethod
     def build(
-        cls, pairs: tuple[Numbers, Numbers], domain: range, range_: range, coverage: Coverage
+        cls,
+        pairs: tuple[Numbers, Numbers],
+        domain: range,
+        range_: range,
+        coverage: Coverage,
+        rng: np.random.Generator,
     ) -> "Edges":
-        """Order the pairs (subjects, objects), drop repeats, and settle what states each."""
+        """Order the pairs (subjects, objects), drop repeats, and settle what states each.
+
+        Args:
+            pairs: The two ends of each edge, shape (edges,) each.
+            domain: The entities that may be subjects.
+            range_: The entities that may be objects.
+            coverage: Which end's article states an edge.
+            rng: Tosses the coins of ``"either"``.
+        """
         keys = np.unique(pairs[0].astype(np.int64) << 32 | pairs[1].astype(np.int64))
         subjects, objects = (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32)
         by_object = np.lexsort((subjects, objects)).astype(np.int32)
@@ -54,7 +67,7 @@ class Edges:
         out_place = np.arange(len(keys)) - out_offsets[subjects - domain.start]
         in_place = np.empty(len(keys), np.int64)
         in_place[by_object] = np.arange(len(keys)) - in_offsets[objects[by_object] - range_.start]
-        in_subject, in_object = _stated(out_place, in_place, coverage)
+        in_subject, in_object = _stated(out_place, in_place, coverage, rng)
         # A memoryview gives one item as a Python number, several times faster than an array.
         return cls(
             subjects.data,
@@ -113,7 +126,10 @@ def _offsets(ends: Numbers, block: range) -> NDArray[np.int64]:
 
 
 def _stated(
-    out_place: NDArray[np.int64], in_place: NDArray[np.int64], coverage: Coverage
+    out_place: NDArray[np.int64],
+    in_place: NDArray[np.int64],
+    coverage: Coverage,
+    rng: np.random.Generator,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell for each edge whether its subject's and its object's article states it.
 
@@ -123,9 +139,8 @@ def _stated(
     fits_object = in_place < MOST_LISTED
     fits_subject = (out_place < MOST_LISTED) | ~fits_object
     prefers_subject = np.full(len(out_place), coverage == "subject")
-    if coverage == "either":  # a coin that depends on the edge's place alone
-        mixed = np.arange(len(out_place), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        prefers_subject = mixed >> np.uint64(63) == 1
+    if coverage == "either":
+        prefers_subject = rng.random(len(out_place)) < 0.5
     if coverage == "both":
         return fits_subject, fits_object
     in_subject = np.where(prefers_subject, fits_subject, ~fits_object)

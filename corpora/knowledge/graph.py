@@ -129,7 +129,7 @@ class Graph:
                 schema.zipf,
                 rng,
             )
-            edges[relation.name] = Edges.build(pairs, domain, range_, settings.coverage)
+            edges[relation.name] = Edges.build(pairs, domain, range_, settings.coverage, rng)
         return cls(schema, blocks, edges, values, _namer(names, schema, blocks), settings)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -46,7 +46,7 @@ _CARDINALITIES = ("1-1", "1-n", "n-1", "n-n")
 _KINDS = ("count", "date", "measure")
 _SLOT = re.compile(r"\{(\w*)\}")
 _ENDS_IN_Y = re.compile("[^aeiou]y$")
-_YEARS = (1, 9_999)
+_YEARS = (1, 9_990)
 Entry = TypeVar("Entry", "EntityType", "Attribute", "Relation")
 
 
@@ -265,6 +265,8 @@ class Schema:
             self._refuse(f"attribute {entry.name!r}: low {entry.low} must be below {entry.high}")
         if entry.kind == "date" and not (_YEARS[0] <= entry.low and entry.high <= _YEARS[1]):
             self._refuse(f"attribute {entry.name!r}: years must be within {_YEARS}")
+        if entry.kind != "date" and entry.low < 0:
+            self._refuse(f"attribute {entry.name!r}: low must be at least 0, got {entry.low}")
         if (entry.kind == "date") == bool(entry.unit):
             self._refuse(
                 f"attribute {entry.name!r}: a {entry.kind} has {{}} unit".format(

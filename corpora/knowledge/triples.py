@@ -58,10 +58,13 @@ def read_triples(
         raise CorpusError(f"{root / 'triples.tsv'}: no triples; it needs at least one")
     nouns = _nouns(root / "relations.tsv")
     block = range(len(numbers))
-    edges, relations = {}, []
+    edges: dict[str, Edges] = {}
+    relations = []
     for name in sorted(pairs):
         ends = np.array(pairs[name], np.int32)
-        edges[name] = Edges.build((ends[0], ends[1]), block, block, coverage)
+        edges[name] = Edges.build(
+            (ends[0], ends[1]), block, block, coverage, np.random.default_rng(len(edges))
+        )
         noun, inverse = nouns.get(name, (name.replace("_", " "), ""))
         relations.append(_relation(name, edges[name], noun, inverse))
     kind = EntityType(TYPE, f"{TYPE}s", 1.0, ("{w}",), ("{s} is a thing.",))

@@ -16,7 +16,11 @@ WORLDS = {
     2: {"entities": 2_000, "coverage": "either", "noise": 0.2},
     3: {"entities": 5_000, "split": "test", "coverage": "object"},
 }
-GOLDEN = {}
+GOLDEN = {
+    1: ["a80e25f6ed996317", "adec9a28e4d64ee4", "ec63778619350b55"],
+    2: ["038eeeb3d2ceb9ec", "ba8b7dbdf52e0537", "9918d662fa28887a"],
+    3: ["a2a8a9b21c58c7ab", "0dc64c0f639e491d", "eff1b6673f765004"],
+}
 
 
 def hashes(seed):
