@@ -222,18 +222,15 @@ class KnowledgeCorpus(Corpus):
 
     def _say(self, stated: Statement, who: str, draws: Iterator[int]) -> str:
         """Put a statement into one of its sentences; a pronoun stands only at the beginning."""
-        if stated.attribute is not None:
-            form, slot = _choose(stated.attribute.says, draws), "{s}"
+        slot = "{o}" if stated.is_inverse else "{s}"
+        if stated.relation is not None:
+            relation = stated.relation
+            form = _choose(relation.inverse_says if stated.is_inverse else relation.says, draws)
+            others = _listed([self.graph.name(other) for other in stated.others])
+            form = form.replace("{s}" if stated.is_inverse else "{o}", others)
+        elif stated.attribute is not None:
+            form = _choose(stated.attribute.says, draws)
             form = form.replace("{v}", self.graph.value(stated.entity, stated.attribute))
-        else:
-            assert stated.relation is not None
-            slot, other = ("{o}", "{s}") if stated.is_inverse else ("{s}", "{o}")
-            says = stated.relation.inverse_says if stated.is_inverse else stated.relation.says
-            form = _choose(says, draws)
-            begins = form.startswith(slot)
-            form = form.replace(other, _listed([self.graph.name(e) for e in stated.others]))
-            if not begins:
-                who = self.graph.name(stated.entity)
         return form.replace(slot, who if form.startswith(slot) else self.graph.name(stated.entity))
 
     def _write_side(self, entity: int) -> Document:
