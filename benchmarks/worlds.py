@@ -1,8 +1,8 @@
-"""Time and memory of phantom worlds, beside the generator of PhantomWiki.
+"""Time and memory of phantom and knowledge worlds; phantom ones beside PhantomWiki's generator.
 
 Run it alone on the machine::
 
-    python benchmarks/worlds.py               # a minute
+    python benchmarks/worlds.py               # two minutes
     python benchmarks/worlds.py --index       # and index a million articles
     python benchmarks/worlds.py --reference V/bin/python   # and run phantom-wiki in the same run
 
@@ -23,11 +23,15 @@ import time
 from collections.abc import Callable
 
 from seekgym.corpora import BM25Retriever
+from seekgym.corpora.knowledge import KnowledgeWorld
+from seekgym.corpora.knowledge import QuestionSettings as KnowledgeQuestions
 from seekgym.corpora.phantom import PhantomWorld, QuestionSettings
 
 REFERENCE_S = {50: 77.0, 500: 300.0}  # 500 people had not ended after 300 s
 SETS = QuestionSettings(hops=(1, 9), kinds=("chain", "attribute", "count"), semantics="set")
 SIZES = (10_000, 100_000, 1_000_000)
+ENTITIES = (3_600, 10_000, 30_000, 100_000)
+EVERYTHING = KnowledgeQuestions(hops=(2, 6), constraints=(2, 4), obfuscation=0.5)
 MEGABYTE = 1_024  # in the units of ru_maxrss, which are kilobytes on Linux
 
 
@@ -58,11 +62,29 @@ def time_index(people: int) -> dict[str, float]:
     return {"index": time.perf_counter() - start}
 
 
+def time_knowledge(entities: int) -> dict[str, float]:
+    """Time a knowledge world, its index, and 1,000 questions of every kind that it can prove."""
+    start = time.perf_counter()
+    world = KnowledgeWorld(entities, 7)
+    drawn = time.perf_counter()
+    retriever = BM25Retriever(world.corpus)
+    indexed = time.perf_counter()
+    world.tasks(1_000, settings=EVERYTHING, retriever=retriever)
+    asked = time.perf_counter()
+    return {
+        "world": drawn - start,
+        "index": indexed - drawn,
+        "questions": asked - indexed,
+        "all": asked - start,
+    }
+
+
 MEASUREMENTS: dict[str, Callable[[int], dict[str, float]]] = {
     "definite": lambda people: time_questions(people, 15, QuestionSettings()),
     "set": lambda people: time_questions(people, 5, SETS),
     "world": time_world,
     "index": time_index,
+    "knowledge": time_knowledge,
 }
 
 
@@ -113,9 +135,27 @@ def report_large() -> None:
             f"{people:>9,} people {row['world']:>11.3f} s {row['questions']:>11.3f} s "
             f"{row['peak_mb']:>12,.0f} MB"
         )
-    logs = [(math.log(people), math.log(row["world"])) for people, row in rows.items()]
-    slope = statistics.linear_regression(*zip(*logs, strict=True)).slope
+    slope = growth({people: row["world"] for people, row in rows.items()})
     print(f"time grows as people to the power {slope:.2f} (world alone, least squares of the logs)")
+
+
+def report_knowledge() -> None:
+    """Print how the cost of knowledge worlds grows."""
+    print("\nknowledge worlds          world      index   1,000 questions        all   peak memory")
+    rows = {entities: measure("knowledge", entities) for entities in ENTITIES}
+    for entities, row in rows.items():
+        print(
+            f"{entities:>9,} entities {row['world']:>9.3f} s {row['index']:>8.2f} s "
+            f"{row['questions']:>15.2f} s {row['all']:>8.2f} s {row['peak_mb']:>10,.0f} MB"
+        )
+    slope = growth({entities: row["world"] + row["index"] for entities, row in rows.items()})
+    print(f"world and index grow as entities to the power {slope:.2f}")
+
+
+def growth(seconds: dict[int, float]) -> float:
+    """Return the power of the size that time grows with, by least squares of the logs."""
+    logs = [(math.log(size), math.log(taken)) for size, taken in seconds.items()]
+    return statistics.linear_regression(*zip(*logs, strict=True)).slope
 
 
 def main() -> None:
@@ -133,6 +173,7 @@ def main() -> None:
         return
     report_small(arguments.reference)
     report_large()
+    report_knowledge()
     if arguments.index:
         row = measure("index", 1_000_000)
         print(

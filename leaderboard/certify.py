@@ -9,8 +9,8 @@ from gymnasium.envs.registration import load_env_creator
 
 from ..agents import Agent, ClosedBookAgent, OracleAgent
 from ..agents.rollouts import Trajectory, play
+from ..corpora.certificates import certify as find_proved
 from ..corpora.errors import raise_unknown
-from ..corpora.phantom import certify as find_proved
 from ..envs.base import SearchEnv
 from ..envs.findings import Finding
 

@@ -8,11 +8,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..certificates import certify, find_leaks
 from ..errors import ConfigurationError
 from ..retrieval import Retriever
 from ..tasks import Task, TaskSet
 from .articles import ArticleStyle, PhantomCorpus, document_id, every_relatives
-from .checks import certify, find_leaks
 from .grammar import Question, QuestionSettings
 from .names import WorldSplit
 from .people import People, WorldSettings
