@@ -3,6 +3,7 @@
 from .actions import Action, Parameter, ProtocolError, ToolCall, ToolSignature
 from .base import SearchEnv
 from .episode import Message, Snapshot
+from .knowledge_graph import KnowledgeGraphEnv
 from .outcome import Outcome
 from .phantom import PhantomEnv
 from .qa import QAEnv
@@ -32,6 +33,7 @@ __all__ = [
     "ExactMatch",
     "Format",
     "FreeText",
+    "KnowledgeGraphEnv",
     "Message",
     "Outcome",
     "Parameter",

@@ -1,5 +1,6 @@
 """Questions about invented people, in worlds of any size."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, Unpack
 
@@ -18,7 +19,7 @@ from .rules import RuleOptions, Rules, check_at_least
 from .tools import Answer, Read, Search
 from .vector import SearchVectorEnv
 
-__all__ = ["PhantomEnv", "make_vector"]
+__all__ = ["PhantomEnv", "make_vector", "refuse_other_worlds"]
 
 _MAX_TURNS = 12
 _MOST_LEAKS = 0.1  # of the questions of a cell
@@ -160,13 +161,18 @@ class PhantomEnv(SearchEnv):
         return found
 
     def _select(self, options: dict[str, Any]) -> TaskSet:
-        for name in ("split", "world_seed"):
-            if name in options:
-                raise ConfigurationError(
-                    f"options[{name!r}]: a world stays the same in an environment; make another "
-                    f"one with {name}={options[name]!r}"
-                )
+        refuse_other_worlds(options)
         return super()._select(options)
+
+
+def refuse_other_worlds(options: Mapping[str, Any]) -> None:
+    """Raise a ConfigurationError if reset options ask for another world than the one made."""
+    for name in ("split", "world_seed"):
+        if name in options:
+            raise ConfigurationError(
+                f"options[{name!r}]: a world stays the same in an environment; make another "
+                f"one with {name}={options[name]!r}"
+            )
 
 
 def make_vector(

@@ -88,6 +88,61 @@ ENVIRONMENTS = (
             "on_invalid": "end",
         },
     ),
+    Environment(
+        "seekgym/KnowledgeGraph-v0",
+        "knowledge_graph:KnowledgeGraphEnv",
+        "an invented encyclopedia of 3,600 entities",
+    ),
+    Environment(
+        "seekgym/KnowledgeGraphEasy-v0",
+        "knowledge_graph:KnowledgeGraphEnv",
+        "600 entities: single facts and chains of two",
+        {"entities": 600, "kinds": ("simple", "chain"), "hops": (2, 2)},
+    ),
+    Environment(
+        "seekgym/KnowledgeGraphMedium-v0",
+        "knowledge_graph:KnowledgeGraphEnv",
+        "1,200 entities: chains, conjunctions, comparisons, dates and lists",
+        {
+            "entities": 1_200,
+            "kinds": ("chain", "conjunction", "comparison", "date", "list"),
+            "hops": (2, 3),
+            "constraints": (2, 2),
+        },
+    ),
+    Environment(
+        "seekgym/KnowledgeGraphHard-v0",
+        "knowledge_graph:KnowledgeGraphEnv",
+        "1,200 entities: every kind, half of all mentions described",
+        {
+            "entities": 1_200,
+            "kinds": (
+                "chain",
+                "conjunction",
+                "parallel",
+                "comparison",
+                "count",
+                "superlative",
+                "date",
+                "list",
+                "unanswerable",
+            ),
+            "hops": (3, 4),
+            "obfuscation": 0.5,
+        },
+    ),
+    Environment(
+        "seekgym/KnowledgeGraphLong-v0",
+        "knowledge_graph:KnowledgeGraphEnv",
+        "3,600 entities: chains of five and six, conjunctions of four, mentions described",
+        {
+            "kinds": ("chain", "conjunction"),
+            "hops": (5, 6),
+            "constraints": (3, 4),
+            "obfuscation": 0.5,
+            "max_turns": 40,
+        },
+    ),
 )
 
 

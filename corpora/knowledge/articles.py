@@ -185,6 +185,13 @@ class KnowledgeCorpus(Corpus):
         """Return the address of an entity's article."""
         return f"https://{self.name}.example/{quote(self.graph.name(entity).replace(' ', '_'))}"
 
+    def ids_by_url(self) -> dict[str, str]:
+        """Return the id of the document at every address."""
+        count = len(self.graph)
+        ids = {self.url(entity): document_id(entity) for entity in range(count)}
+        sides = (self[position] for position in range(count, len(self)))
+        return ids | {side.url: side.id for side in sides if side.url is not None}
+
     def _write_plain(self, entity: int, statements: list[Statement]) -> str:
         assert self.texts is not None
         draws, name = _draws(entity, 0), self.graph.name(entity)

@@ -98,6 +98,11 @@ class KnowledgeWorld:
         world.kinds = ("simple", "chain", "conjunction", "list")
         return world
 
+    @property
+    def has_prose(self) -> bool:
+        """Tell whether the articles are written by rules, and not those of a real source."""
+        return self.corpus.texts is None
+
     def __repr__(self) -> str:
         """Name the world and its size."""
         return f"<KnowledgeWorld {self.corpus.name!r}: {len(self.entities)} entities>"
