@@ -33,7 +33,9 @@ class QuestionSettings:
 
     Attributes:
         kinds: Some of ``KINDS``.
-        hops: Fewest and most facts of a chain before obfuscation, 2 to 6.
+        hops: Fewest and most facts of a chain before obfuscation, 2 to 6. Where both ends' articles
+            state an edge, nearly every chain of two facts stands whole in the article between them
+            and is turned away; obfuscation, or another coverage, makes them plentiful.
         constraints: Fewest and most clues of a conjunction, 2 to 4.
         obfuscation: The chance that a mention is replaced by a description, 0 to 1.
 

@@ -114,7 +114,8 @@ class Relation:
         plural_inverse: Of ``inverse``.
         inverse_of: What comes before the object to mean the subject; "<inverse> of" if empty.
         acyclic: No path along the relation comes back.
-        gap_years: How many years the one on the "1" side must be the older, by first dates.
+        gap_years: How many years the object must be the older, by first dates; the subject for
+            ``"1-n"``.
     """
 
     name: str

@@ -8,6 +8,7 @@ from seekgym.corpora import BM25Retriever
 from seekgym.corpora.certificates import certify
 from seekgym.corpora.errors import ConfigurationError
 from seekgym.corpora.knowledge import (
+    SHORTCUTS,
     KnowledgeWorld,
     QuestionSettings,
     Reader,
@@ -113,14 +114,12 @@ def test_no_answer_stands_in_its_question(drawn):
 def test_shortcuts_are_found_and_rejected(drawn):
     finder = ShortcutFinder(drawn.world.corpus)
     assert all(not finder.find(proof) for proof in drawn.tasks.proofs.values())
-    assert set(drawn.tasks.report.shortcuts) <= {
-        "co-coverage",
-        "single clue",
-        "exposed constant",
-        "prior",
-    }
+    assert set(drawn.tasks.report.shortcuts) <= set(SHORTCUTS)
     found = sum(tally[1] for tally in drawn.tasks.report.by_kind.values())
     assert 0 < found <= sum(drawn.tasks.report.shortcuts.values())
+    shares = drawn.tasks.report.shortcut_shares
+    assert tuple(shares) == SHORTCUTS
+    assert 0 < sum(shares.values()) < 1
 
 
 def test_no_article_states_all_that_an_answer_rests_on(drawn):
