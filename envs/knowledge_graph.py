@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from gymnasium.vector import AutoresetMode
 
+from ..corpora.errors import ConfigurationError
 from ..corpora.knowledge import (
     KnowledgeTasks,
     KnowledgeWorld,
@@ -30,7 +31,7 @@ from .vector import SearchVectorEnv
 
 __all__ = ["KnowledgeGraphEnv", "make_vector"]
 
-_MAX_TURNS = 24
+_MAX_TURNS = 32
 _CHANCES = {  # of a guess that knows the kind
     "comparison": 0.5,
     "superlative": 0.5,  # two choices or more
@@ -69,8 +70,9 @@ class KnowledgeGraphEnv(SearchEnv):
         constraints: The fewest and the most clues of a conjunction, 2 to 4.
         obfuscation: The chance that a mention is replaced by a description, 0 to 1.
         questions: How many tasks are drawn.
-        coverage: Which article states an edge: ``"both"``, ``"subject"``, ``"object"`` or
-            ``"either"`` of its ends'.
+        coverage: Which article states an edge: that of ``"either"`` end, by a coin, of
+            ``"both"``, of the ``"subject"`` or of the ``"object"``. With both, most short
+            chains have all their evidence in one article, and are rejected for that.
         noise: The share of entities with an outdated side document.
         schema: The path of a schema in JSON or YAML; an encyclopedia's if left out.
         source: A folder with a real graph instead of an invented one; see ``corpora.knowledge``.
@@ -78,7 +80,7 @@ class KnowledgeGraphEnv(SearchEnv):
         index_dir: A folder to keep the BM25 index in; in memory if left out.
         k: How many hits a search shows.
         render_mode: None, ``"ansi"`` or ``"html"``.
-        rules: max_turns=24, the others as in ``Rules``.
+        rules: max_turns=32, the others as in ``Rules``.
 
     Versions: v0, the first.
     """
@@ -96,7 +98,7 @@ class KnowledgeGraphEnv(SearchEnv):
         constraints: tuple[int, int] = (2, 3),
         obfuscation: float = 0.0,
         questions: int = 500,
-        coverage: Coverage = "both",
+        coverage: Coverage = "either",
         noise: float = 0.0,
         schema: str | None = None,
         source: str | None = None,
@@ -117,6 +119,12 @@ class KnowledgeGraphEnv(SearchEnv):
         else:
             tasks = world.tasks(
                 questions, seed=world_seed, settings=settings, retriever=retriever, top_k=k
+            )
+        longest = max(len(task.proof) for task in tasks)
+        if made_rules.max_turns <= 2 * longest:
+            raise ConfigurationError(
+                f"max_turns must be at least {2 * longest + 1}, got {made_rules.max_turns}: the "
+                f"longest proof takes {longest} pages, each searched for and opened"
             )
         max_chars = made_rules.max_observation_chars
         super().__init__(

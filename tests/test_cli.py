@@ -216,14 +216,20 @@ def test_an_interrupted_bench_stops_at_once_and_keeps_what_was_played(mine, jobs
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # not as CI may have it
     )
     kept = mine / "out" / "trajectories.jsonl"
-    while not (kept.exists() and kept.stat().st_size):
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.1)
-        assert process.returncode is None
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=10) == 130
+    try:
+        while not (kept.exists() and kept.stat().st_size):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+            assert process.returncode is None
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     assert len(kept.read_text(encoding="utf-8").splitlines()) >= 20
 
 

@@ -1,22 +1,32 @@
 """Commands about tasks and worlds: certify, and world, which writes a world to disk."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
+from ..corpora.documents import Corpus
 from ..corpora.errors import ConfigurationError
+from ..corpora.knowledge import KnowledgeWorld
+from ..corpora.knowledge import QuestionSettings as KnowledgeSettings
 from ..corpora.phantom import PhantomWorld, QuestionSettings
-from ..corpora.retrieval import BM25Retriever
+from ..corpora.retrieval import BM25Retriever, Retriever
 from ..corpora.tasks import Task
 from ..leaderboard import certify as certify_environment
 from .console import console, errors
 
-__all__ = ["certify", "phantom", "world"]
+__all__ = ["certify", "knowledge", "phantom", "world"]
 
 world = typer.Typer(help="Make a world and write it to disk.", no_args_is_help=True)
 
@@ -83,25 +93,88 @@ def phantom(
     """
     settings = QuestionSettings(hops=hops, constraints=constraints)
     made = PhantomWorld(people, seed, split=split, style=style)  # type: ignore[arg-type]
+    _write(
+        out,
+        made.corpus,
+        (lambda r: made.tasks(questions, seed=seed, settings=settings, retriever=r))
+        if questions
+        else None,
+        made.export,
+        check=check,
+    )
+    console.print(f"Wrote {people:,} people and {questions} tasks to {out}", markup=False)
+
+
+@world.command()
+def knowledge(
+    out: Annotated[Path, typer.Option(help="The folder to write to.")],
+    entities: Annotated[int, typer.Option(help="How many entities.")] = 3_600,
+    seed: Annotated[int, typer.Option(help="Where every draw comes from.")] = 0,
+    questions: Annotated[int, typer.Option(help="How many tasks.", min=0)] = 500,
+    split: Annotated[str, typer.Option(help="train or test: worlds that share no word.")] = "train",
+    coverage: Annotated[
+        str, typer.Option(help="Which article states an edge: either, both, subject, object.")
+    ] = "either",
+    noise: Annotated[float, typer.Option(help="Share of outdated side documents.")] = 0.0,
+    obfuscation: Annotated[
+        float, typer.Option(help="The chance that a mention is replaced by a description.")
+    ] = 0.0,
+    schema: Annotated[
+        str | None, typer.Option(help="A schema in JSON or YAML; an encyclopedia's if left out.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option(help="Index the articles, and keep only tasks that BM25 can prove.")
+    ] = True,
+) -> None:
+    """Write an invented encyclopedia: corpus.jsonl, tasks.jsonl, facts.json.
+
+    Every kind of question is drawn. Each task is written with its difficulty and its plain form.
+    """
+    settings = KnowledgeSettings(obfuscation=obfuscation)
+    made = KnowledgeWorld(
+        entities,
+        seed,
+        split=split,  # type: ignore[arg-type]
+        coverage=coverage,  # type: ignore[arg-type]
+        noise=noise,
+        schema=schema,
+    )
+    _write(
+        out,
+        made.corpus,
+        (lambda r: made.tasks(questions, seed=seed, settings=settings, retriever=r))
+        if questions
+        else None,
+        made.export,
+        check=check,
+    )
+    console.print(f"Wrote {entities:,} entities and {questions} tasks to {out}", markup=False)
+
+
+def _write(
+    out: Path,
+    corpus: Corpus,
+    draw: Callable[[Retriever | None], Sequence[Task]] | None,
+    export: Callable[..., None],
+    *,
+    check: bool,
+) -> None:
+    """Draw the tasks of a world and write it, with progress."""
     if out.exists() and not out.is_dir():
         raise ConfigurationError(f"--out {out} is a file; give a folder")
     tasks: Sequence[Task] = ()
-    if questions:
+    if draw is not None:
         with tempfile.TemporaryDirectory() as folder, errors.status("Drawing tasks"):
-            retriever = BM25Retriever(made.corpus, index_dir=folder) if check else None
-            tasks = made.tasks(questions, seed=seed, settings=settings, retriever=retriever)
+            tasks = draw(BM25Retriever(corpus, index_dir=folder) if check else None)
     with _progress("Writing {task.description}") as progress:
-        bars: dict[str, int] = {}
+        bars: dict[str, TaskID] = {}
 
         def show(name: str, lines: int, total: int) -> None:
             if name not in bars:
                 bars[name] = progress.add_task(name, total=total)
-            progress.update(bars[name], completed=lines)  # type: ignore[arg-type]
+            progress.update(bars[name], completed=lines)
 
-        made.export(out, tasks=tasks, progress=show)
-    console.print(
-        f"Wrote {people:,} people and {len(tasks)} tasks to {out}", markup=False, highlight=False
-    )
+        export(out, tasks=tasks, progress=show)
 
 
 def _progress(text: str) -> Progress:

@@ -44,6 +44,7 @@ def test_any_world_agrees_with_itself(entities, world_seed, split, coverage, noi
             assert entity < 0 or (name(subject), predicate, name(entity)) in found
 
 
+@pytest.mark.exhaustive
 def test_a_world_with_a_thousand_questions_takes_under_five_seconds():
     start = time.perf_counter()
     world = KnowledgeWorld(3_600, 1)
