@@ -10,11 +10,13 @@ from seekgym.leaderboard import EnvironmentChoice, evaluate
 from seekgym.leaderboard.evaluate import METRICS
 from seekgym.leaderboard.report import HEADINGS
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_code_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    pages = README + (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
     assert blocks
     names = {}
     for block in blocks:
@@ -46,7 +48,7 @@ def test_the_table_is_what_the_bench_prints():
 
 @pytest.mark.parametrize("path", re.findall(r"\]\((?!http)([^)]+)\)|src=\"([^\"]+)\"", README))
 def test_files_it_names_exist(path):
-    assert (Path(__file__).parent.parent / "".join(path)).exists()
+    assert (ROOT / "".join(path)).exists()
 
 
 def test_it_stays_one_page():
