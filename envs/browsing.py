@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..corpora.documents import Corpus, Document
-from ..corpora.errors import BackendError, ConfigurationError
+from ..corpora.errors import ConfigurationError
 from ..corpora.retrieval import Hit
 from ..corpora.text import cut_text
 from .actions import Parameter, ToolSignature
-from .tools import MAX_QUERY_CHARS, Tool, ToolResult
+from .tools import QueryTool, Tool, ToolResult, found_document, titles
 
 __all__ = ["Access", "SnippetSearch"]
 
@@ -19,7 +19,7 @@ _WORD = re.compile(r"\w+")
 _EXAMPLES = 64
 
 
-class SnippetSearch(Tool):
+class SnippetSearch(QueryTool):
     """Finds documents by a query and shows title, address and a snippet of each.
 
     A snippet is not the document: what is found still has to be opened, so a search shows no
@@ -38,38 +38,20 @@ class SnippetSearch(Tool):
                 f"it needs {k * _HIT_CHARS}"
             )
         self._corpus = corpus
-        examples = tuple(document.title[:80] for document in corpus[:_EXAMPLES])
         self.signature = ToolSignature(
             "search",
             f"Find the {k} pages that fit a query best; shows a snippet of each.",
-            (Parameter("query", "What to look for, in a few words.", examples=examples),),
+            (Parameter("query", "What to look for, in a few words.", examples=titles(corpus)),),
         )
 
-    def queries(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """Return the query, cut to 2,000 characters; none if it is blank."""
-        query = cut_text(arguments["query"], MAX_QUERY_CHARS)
-        return (query,) if query.strip() else ()
-
-    def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
-        """Show the hits, best first."""
-        if not rankings:
-            return ToolResult(
-                "The query is empty. Write what to look for: search(query).", error="empty_query"
-            )
-        if not rankings[0]:
-            return ToolResult("No results for this query. Try other words.")
-        words = {word.lower() for word in _WORD.findall(arguments["query"])}
-        ids = dict.fromkeys(hit.document_id for hit in rankings[0])
-        shown = (
-            f"{rank}. {self._entry(document_id, words)}" for rank, document_id in enumerate(ids, 1)
-        )
+    def show(self, ids: Sequence[str], query: str) -> ToolResult:
+        """Show each document under its rank and title."""
+        words = {word.lower() for word in _WORD.findall(query)}
+        shown = (f"{rank}. {self._entry(each, words)}" for rank, each in enumerate(ids, 1))
         return ToolResult("\n\n".join(shown))
 
     def _entry(self, document_id: str, words: set[str]) -> str:
-        try:
-            document = self._corpus[document_id]
-        except KeyError:
-            raise BackendError(f"the retriever gave {document_id!r}, no document") from None
+        document = found_document(self._corpus, document_id)
         title = cut_text(" ".join(document.title.split()), 80)
         return f"{title}\n{document.url}\n{_snippet(document, words)}"
 

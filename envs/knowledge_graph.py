@@ -18,7 +18,7 @@ from ..corpora.knowledge import (
 from ..corpora.knowledge.edges import Coverage
 from ..corpora.knowledge.names import WorldSplit
 from ..corpora.knowledge.terms import Kind
-from ..corpora.retrieval import BM25Retriever, Retriever, default_retriever
+from ..corpora.retrieval import Retriever, default_retriever
 from ..corpora.tasks import Task, TaskSet
 from .actions import ToolCall
 from .base import SearchEnv
@@ -114,7 +114,7 @@ class KnowledgeGraphEnv(SearchEnv):
         settings = QuestionSettings(kinds, hops, constraints, obfuscation)
         world = _world(entities, world_seed, split, coverage, noise, schema, source)
         if retriever is None:
-            retriever = _retriever(world, index_dir)
+            retriever = default_retriever(world.corpus, index_dir)
             tasks = _tasks(world, index_dir, settings, questions, world_seed, k)
         else:
             tasks = world.tasks(
@@ -244,13 +244,6 @@ def _world(
     )
 
 
-@lru_cache(maxsize=8)
-def _retriever(world: KnowledgeWorld, index_dir: str | None) -> Retriever:
-    if index_dir is None:
-        return default_retriever(world.corpus)
-    return BM25Retriever(world.corpus, index_dir=index_dir)
-
-
 @lru_cache(maxsize=32)
 def _tasks(
     world: KnowledgeWorld,
@@ -261,7 +254,7 @@ def _tasks(
     k: int,
 ) -> KnowledgeTasks:
     """Return tasks whose proofs the retriever plays, and that have no shortcut."""
-    retriever = _retriever(world, index_dir)
+    retriever = default_retriever(world.corpus, index_dir)
     return world.tasks(questions, seed=seed, settings=settings, retriever=retriever, top_k=k)
 
 

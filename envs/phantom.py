@@ -11,7 +11,7 @@ from ..corpora.phantom import PhantomWorld, QuestionSettings, is_definite, leak_
 from ..corpora.phantom.articles import ArticleStyle
 from ..corpora.phantom.grammar import QuestionKind, Semantics
 from ..corpora.phantom.names import WorldSplit
-from ..corpora.retrieval import BM25Retriever, Retriever, default_retriever
+from ..corpora.retrieval import Retriever, default_retriever
 from ..corpora.tasks import Task, TaskSet
 from .base import SearchEnv
 from .findings import Finding
@@ -109,7 +109,7 @@ class PhantomEnv(SearchEnv):
         )
         world = _world(people, world_seed, split, style, friends, family)
         if retriever is None:
-            retriever = _retriever(world, index_dir)
+            retriever = default_retriever(world.corpus, index_dir)
             tasks = _tasks(world, index_dir, settings, questions, world_seed, k)
         else:
             tasks = world.tasks(
@@ -200,13 +200,6 @@ def _world(
     )
 
 
-@lru_cache(maxsize=8)
-def _retriever(world: PhantomWorld, index_dir: str | None) -> Retriever:
-    if index_dir is None:
-        return default_retriever(world.corpus)
-    return BM25Retriever(world.corpus, index_dir=index_dir)
-
-
 @lru_cache(maxsize=32)
 def _tasks(
     world: PhantomWorld,
@@ -217,5 +210,5 @@ def _tasks(
     k: int,
 ) -> TaskSet:
     """Return tasks whose proofs the retriever plays, and that do not leak."""
-    retriever = _retriever(world, index_dir)
+    retriever = default_retriever(world.corpus, index_dir)
     return world.tasks(questions, seed=seed, settings=settings, retriever=retriever, top_k=k)

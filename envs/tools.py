@@ -16,7 +16,16 @@ from ..corpora.retrieval import Hit
 from ..corpora.text import cut_text
 from .actions import Parameter, ToolSignature
 
-__all__ = ["Answer", "Read", "Search", "Tool", "ToolResult"]
+__all__ = [
+    "Answer",
+    "QueryTool",
+    "Read",
+    "Search",
+    "Tool",
+    "ToolResult",
+    "found_document",
+    "titles",
+]
 
 MAX_QUERY_CHARS = 2_000
 _EXAMPLES = 64
@@ -62,7 +71,44 @@ class Tool(ABC):
         """Do it, given one ranking for each of ``queries``. The arguments fit the signature."""
 
 
-class Search(Tool):
+class QueryTool(Tool):
+    """A tool that asks the retriever one query and shows what it found."""
+
+    def queries(self, arguments: Mapping[str, Any]) -> Sequence[str]:
+        """Return the query, cut to 2,000 characters; none if it is blank."""
+        query = cut_text(arguments["query"], MAX_QUERY_CHARS)
+        return (query,) if query.strip() else ()
+
+    def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
+        """Show the hits, best first; each document once."""
+        if not rankings:
+            return ToolResult(
+                f"The query is empty. Write what to look for: {self.signature.usage}.",
+                error="empty_query",
+            )
+        notice = ""
+        if len(arguments["query"]) > MAX_QUERY_CHARS:
+            notice = f"(Only the first {MAX_QUERY_CHARS} characters of the query were used.)\n"
+        if not rankings[0]:
+            return ToolResult(notice + "No results for this query. Try other words.")
+        ids = tuple(dict.fromkeys(hit.document_id for hit in rankings[0]))
+        result = self.show(ids, arguments["query"])
+        return ToolResult(notice + result.observation, result.documents)
+
+    @abstractmethod
+    def show(self, ids: Sequence[str], query: str) -> ToolResult:
+        """Show some documents, best first."""
+
+
+def found_document(corpus: Corpus, document_id: str) -> Document:
+    """Return a document that a retriever found; a BackendError if there is no such document."""
+    try:
+        return corpus[document_id]
+    except KeyError:
+        raise BackendError(f"the retriever gave {document_id!r}, no document") from None
+
+
+class Search(QueryTool):
     """Finds documents by a query and shows the best.
 
     Args:
@@ -80,30 +126,15 @@ class Search(Tool):
                 f"it needs {k * (_HEADING_CHARS + _LEAST_SHARE_CHARS)}"
             )
         self._entries: dict[str, str] = {}  # rendered hits, the latest few thousand
-        query = Parameter("query", "What to look for, in a few words.", examples=_titles(corpus))
+        query = Parameter("query", "What to look for, in a few words.", examples=titles(corpus))
         self.signature = ToolSignature(
             "search", f"Find the {k} documents that fit a query best.", (query,)
         )
 
-    def queries(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """Return the query, cut to 2,000 characters; none if it is blank."""
-        query = cut_text(arguments["query"], MAX_QUERY_CHARS)
-        return (query,) if query.strip() else ()
-
-    def run(self, arguments: Mapping[str, Any], rankings: Sequence[Sequence[Hit]]) -> ToolResult:
-        """Show the hits, best first."""
-        if not rankings:
-            return ToolResult(
-                "The query is empty. Write what to look for: search(query).", error="empty_query"
-            )
-        notice = ""
-        if len(arguments["query"]) > MAX_QUERY_CHARS:
-            notice = f"(Only the first {MAX_QUERY_CHARS} characters of the query were used.)\n"
-        if not rankings[0]:
-            return ToolResult(notice + "No results for this query. Try other words.")
-        ids = tuple(dict.fromkeys(hit.document_id for hit in rankings[0]))
+    def show(self, ids: Sequence[str], query: str) -> ToolResult:
+        """Show each document under its rank, id and title."""
         shown = (f"{rank}. {self._entry(document_id)}" for rank, document_id in enumerate(ids, 1))
-        return ToolResult(notice + "\n\n".join(shown), ids)
+        return ToolResult("\n\n".join(shown), tuple(ids))
 
     def _entry(self, document_id: str) -> str:
         entry = self._entries.get(document_id)
@@ -114,15 +145,11 @@ class Search(Tool):
         return entry
 
     def _render(self, document_id: str) -> str:
-        try:
-            document = self._corpus[document_id]
-        except KeyError:
-            raise BackendError(f"the retriever gave {document_id!r}, no document") from None
-        heading = _heading(document)
+        document = found_document(self._corpus, document_id)
         text = _LIKE_A_HEADING.sub(" ", document.text)
         if len(text) > self._share:
             text = cut_text(text, self._share) + " … [cut: read it for the rest]"
-        return f"{heading}\n{text}"
+        return f"{_heading(document)}\n{text}"
 
 
 class Read(Tool):
@@ -191,7 +218,7 @@ def _heading(document: Document) -> str:
     return f"[{document.id}] {cut_text(' '.join(document.title.split()), _TITLE_CHARS)}"
 
 
-def _titles(corpus: Corpus) -> tuple[str, ...]:
+def titles(corpus: Corpus) -> tuple[str, ...]:
     """Return some titles, as queries that a sample may ask for."""
     titles = (document.title.strip() for document in corpus[:_EXAMPLES])
     return tuple(title[:80] for title in titles if title)

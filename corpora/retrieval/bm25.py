@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import tantivy
 
@@ -242,16 +242,16 @@ class BM25Retriever:
         return index.searcher()
 
 
-def default_retriever(corpus: Corpus) -> BM25Retriever:
-    """Return the BM25 retriever of a corpus, made once for each corpus object.
+def default_retriever(corpus: Corpus, index_dir: str | None = None) -> BM25Retriever:
+    """Return the BM25 retriever of a corpus, made once for each corpus object and folder.
 
     Environments over the same corpus so share one read-only index; it goes with the corpus.
     """
     with _default_lock:
-        retriever = corpus.__dict__.get("_default_retriever")
-        if retriever is None:
-            retriever = corpus.__dict__["_default_retriever"] = BM25Retriever(corpus)
-        return cast(BM25Retriever, retriever)
+        made: dict[str | None, BM25Retriever] = corpus.__dict__.setdefault("_retrievers", {})
+        if index_dir not in made:
+            made[index_dir] = BM25Retriever(corpus, index_dir=index_dir)
+        return made[index_dir]
 
 
 @contextmanager
