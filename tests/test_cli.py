@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seekgym.envs.registration import ENVIRONMENTS
+from seekgym.registration import ENVIRONMENTS
 from seekgym.version import __version__
 
 

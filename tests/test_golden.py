@@ -11,7 +11,7 @@ import pytest
 from registered import every_environment
 
 from seekgym.agents import OracleAgent
-from seekgym.envs.registration import ENVIRONMENTS
+from seekgym.registration import ENVIRONMENTS
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -6,7 +6,7 @@ Example:
     >>> question, info = env.reset(seed=0)
 """
 
-from .envs.registration import register_all
+from .registration import register_all
 from .version import __version__
 
 __all__ = ["__version__", "register_all"]

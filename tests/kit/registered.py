@@ -2,7 +2,7 @@
 
 import pytest
 
-from seekgym.envs.registration import ENVIRONMENTS
+from seekgym.registration import ENVIRONMENTS
 
 
 def every_environment():

@@ -21,10 +21,10 @@ from rich.table import Table
 
 from ..agents import AGENTS
 from ..corpora.errors import ConfigurationError
-from ..envs.registration import ENVIRONMENTS
 from ..leaderboard import EnvironmentChoice, Episode, Evaluation, evaluate, write_report
 from ..leaderboard.evaluate import METRICS
 from ..leaderboard.report import HEADINGS
+from ..registration import ENVIRONMENTS
 from .console import console, errors
 
 __all__ = ["bench"]

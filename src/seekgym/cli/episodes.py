@@ -11,8 +11,8 @@ from rich.table import Table
 from ..agents import AGENTS
 from ..agents.rollouts import Trajectory, read_trajectories
 from ..corpora.errors import ConfigurationError, raise_unknown
-from ..envs.registration import ENVIRONMENTS
 from ..envs.transcript import describe_action
+from ..registration import ENVIRONMENTS
 from .console import console, printable
 
 __all__ = ["list_environments", "play", "show"]
