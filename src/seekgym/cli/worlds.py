@@ -16,7 +16,6 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from ..corpora.documents import Corpus
 from ..corpora.errors import ConfigurationError
 from ..corpora.knowledge import KnowledgeWorld
 from ..corpora.knowledge import QuestionSettings as KnowledgeSettings
@@ -93,15 +92,11 @@ def phantom(
     """
     settings = QuestionSettings(hops=hops, constraints=constraints)
     made = PhantomWorld(people, seed, split=split, style=style)  # type: ignore[arg-type]
-    _write(
-        out,
-        made.corpus,
-        (lambda r: made.tasks(questions, seed=seed, settings=settings, retriever=r))
-        if questions
-        else None,
-        made.export,
-        check=check,
-    )
+
+    def draw(retriever: Retriever | None) -> Sequence[Task]:
+        return made.tasks(questions, seed=seed, settings=settings, retriever=retriever)
+
+    _write(made, out, draw if questions else None, check=check)
     console.print(f"Wrote {people:,} people and {questions} tasks to {out}", markup=False)
 
 
@@ -139,23 +134,18 @@ def knowledge(
         noise=noise,
         schema=schema,
     )
-    _write(
-        out,
-        made.corpus,
-        (lambda r: made.tasks(questions, seed=seed, settings=settings, retriever=r))
-        if questions
-        else None,
-        made.export,
-        check=check,
-    )
+
+    def draw(retriever: Retriever | None) -> Sequence[Task]:
+        return made.tasks(questions, seed=seed, settings=settings, retriever=retriever)
+
+    _write(made, out, draw if questions else None, check=check)
     console.print(f"Wrote {entities:,} entities and {questions} tasks to {out}", markup=False)
 
 
 def _write(
+    made: PhantomWorld | KnowledgeWorld,
     out: Path,
-    corpus: Corpus,
     draw: Callable[[Retriever | None], Sequence[Task]] | None,
-    export: Callable[..., None],
     *,
     check: bool,
 ) -> None:
@@ -165,7 +155,7 @@ def _write(
     tasks: Sequence[Task] = ()
     if draw is not None:
         with tempfile.TemporaryDirectory() as folder, errors.status("Drawing tasks"):
-            tasks = draw(BM25Retriever(corpus, index_dir=folder) if check else None)
+            tasks = draw(BM25Retriever(made.corpus, index_dir=folder) if check else None)
     with _progress("Writing {task.description}") as progress:
         bars: dict[str, TaskID] = {}
 
@@ -174,7 +164,7 @@ def _write(
                 bars[name] = progress.add_task(name, total=total)
             progress.update(bars[name], completed=lines)
 
-        export(out, tasks=tasks, progress=show)
+        made.export(out, tasks=tasks, progress=show)
 
 
 def _progress(text: str) -> Progress:
