@@ -1,0 +1,3 @@
+"""Language models as policies."""
+
+__all__: list[str] = []
