@@ -19,6 +19,7 @@ __all__ = ["ChatModel", "Completion", "Finish", "RefusedError", "Sampling", "cre
 _MAX_TOKENS = 256
 _TEMPERATURE = 1.0
 _PIECE_CHARS = 16
+_JSON = "application/json"
 _DONE = "data: [DONE]\n\n"
 
 Finish = Literal["stop", "length", "tool_calls"]
@@ -105,7 +106,7 @@ def create_app(model: ChatModel) -> Any:
     try:
         from fastapi import FastAPI, Request
         from fastapi.concurrency import run_in_threadpool
-        from fastapi.responses import JSONResponse, Response, StreamingResponse
+        from fastapi.responses import Response, StreamingResponse
     except ImportError:
         raise MissingExtraError("fastapi", "serve") from None
     app = FastAPI(title="seekgym", openapi_url=None)
@@ -126,11 +127,12 @@ def create_app(model: ChatModel) -> Any:
             asked = _read_request(await request.body(), model.name)
             completion = await run_in_threadpool(complete, asked)
         except RefusedError as error:
-            return JSONResponse(_error_body(error), error.status)
+            return Response(json.dumps(_error_body(error)), error.status, media_type=_JSON)
         if asked.is_streaming:
             events = _stream(completion, model.name, with_usage=asked.with_usage)
             return StreamingResponse(events, media_type="text/event-stream")
-        return JSONResponse(_completion_body(completion, model.name))
+        body = _completion_body(completion, model.name)
+        return Response(json.dumps(body), media_type=_JSON)
 
     return app
 
