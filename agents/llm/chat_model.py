@@ -83,7 +83,7 @@ class TransformersChatModel:
         Raises:
             RefusedError: The messages are too long, or the chat template refuses them.
         """
-        prompt = self._tokenizer(self._lay_out(messages, tools), add_special_tokens=False)
+        prompt = self._tokenizer(self.lay_out(messages, tools), add_special_tokens=False)
         ids = list(prompt["input_ids"])
         limit = int(getattr(self._model.config, "max_position_embeddings", len(ids)))
         if len(ids) + sampling.max_tokens > limit:
@@ -125,9 +125,14 @@ class TransformersChatModel:
             )
         return [int(token) for token in output[0, len(ids) :]]
 
-    def _lay_out(
+    def lay_out(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> str:
+        """Return the text that the model reads.
+
+        Raises:
+            RefusedError: The chat template refuses the messages.
+        """
         template = self._tokenizer.chat_template or _PLAIN_TEMPLATE
         options: dict[str, Any] = {"chat_template": template}
         if "tools" in str(template):

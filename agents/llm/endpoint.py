@@ -282,17 +282,18 @@ class Endpoint:
         if not completion.choices or completion.choices[0].message is None:
             raise ChatFault("retry", f"{self._where} sent an answer without a message")
         choice = completion.choices[0]
-        usage.add(completion.usage)
         calls = tuple(
             ChatCall(call.id or "", call.function.name or "", _arguments(call.function.arguments))
             for call in choice.message.tool_calls or ()
         )
-        return ChatReply(
+        reply = ChatReply(
             _text(choice.message.content) or _text(choice.message.refusal),
             calls,
             choice.finish_reason or "stop",
             _matched_stop(choice),
         )
+        usage.add(completion.usage)
+        return reply
 
     async def _read_stream(self, stream: Any, usage: Usage) -> ChatReply:
         """Put an answer together; one without a ``finish_reason`` was dropped half way."""

@@ -6,7 +6,7 @@ import re
 
 import gymnasium as gym
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 if importlib.util.find_spec("openai") is None or importlib.util.find_spec("fastapi") is None:
@@ -268,7 +268,7 @@ CHAT_REPLIES = st.builds(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(replies=st.lists(CHAT_REPLIES, min_size=1, max_size=4))
 def test_any_replies_make_messages_that_servers_take(replies):
     env = small_env(max_turns=8)

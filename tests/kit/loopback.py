@@ -150,6 +150,7 @@ class Faults:
                 await self.app(scope, replay(raw), send)
             else:
                 self.refused[fault if isinstance(fault, str) else fault[0]] += 1
+                self.served[key] += fault[0] == "slow"
                 await self.break_it(fault, scope, raw, send)
         finally:
             self.at_once -= 1
@@ -170,6 +171,8 @@ class Faults:
                 await respond(send, status, body, headers)
             case ("body", body):
                 await respond(send, 200, body)
+            case ("events", text):
+                await respond(send, 200, text, {"content-type": "text/event-stream"})
 
 
 async def read_body(receive):

@@ -10,6 +10,8 @@ from .console import console
 
 __all__ = ["serve_model"]
 
+_MAX_PORT = 65535
+
 
 def serve_model(
     model: Annotated[
@@ -33,17 +35,20 @@ def serve_model(
             raise MissingExtraError(error.name or "transformers", "llm") from error
         app = create_app(TransformersChatModel.from_pretrained(model))
         address = f"http://{host}:{listener.getsockname()[1]}/v1"
-        console.print(f"Serving {model} at {address}", markup=False, highlight=False)
+        console.print(
+            f"Serving {model} at {address}", markup=False, highlight=False, soft_wrap=True
+        )
         config = uvicorn.Config(app, log_level="warning")
         uvicorn.Server(config).run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Take the port before the model is loaded, which may take a while."""
+    if not 0 <= port <= _MAX_PORT:
+        raise ConfigurationError(f"port must be from 0 to {_MAX_PORT}, got {port}")
     try:
         return socket.create_server((host, port))
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except OSError as error:
         raise ConfigurationError(
-            f"port {port} of {host} cannot be used ({reason}); pass another --port"
+            f"port {port} of {host} cannot be used ({error.strerror}); pass another --port"
         ) from None
