@@ -35,8 +35,9 @@ class ChatPolicy(Policy):
     becomes of a message:
 
     - One call: it is run, and its result is the tool message.
-    - Several calls: the first is run; the model is told so in its result, and each other call
-      is answered by a tool message that says it was not run. The turn is not well formed.
+    - Several calls: the first whose arguments can be read is run; the model is told so in its
+      result, and each other call is answered by a tool message that says it was not run. The
+      turn is not well formed.
     - Arguments that are no JSON object: an invalid call, kept as the text that it was. In the
       next request they stand as ``{"malformed": text}``, since servers parse them.
     - No call: the text is an invalid move; what the environment says of it is a user message.
@@ -100,7 +101,7 @@ class ChatPolicy(Policy):
             raise ConfigurationError(f"temperature must be at least 0, got {temperature!r}")
         if not 0 < timeout_s < math.inf:
             raise ConfigurationError(f"timeout_s must be more than 0, got {timeout_s!r}")
-        self.name = f"chat:{model}"
+        self.name = f"chat {model}"
         self.protocol = None if protocol == "tools" else protocol
         self._base_url = base_url
         self._model = model

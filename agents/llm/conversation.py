@@ -22,7 +22,7 @@ INSTRUCTIONS = (
     "Answer the question with the help of the tools. Call one tool at a time. "
     "End by calling answer, with the answer as short as possible."
 )
-_IGNORED = "Not run: only the first tool call of a message is run."
+_IGNORED = "Not run: only one tool call of a message is run."
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_NAME_CHARS = 64
 _CUT = ("length", "content_filter")
@@ -111,23 +111,25 @@ def _with_stop(text: str, protocol: Protocol, stop: str | None) -> str:
 
 
 def _call_action(reply: ChatReply) -> dict[str, Any]:
-    """Return a message with calls as an action: the first call, and all that goes with it."""
-    first, *others = reply.calls
-    action: dict[str, Any] = {
-        "name": replace_surrogates(first.name),
-        "arguments": _read_arguments(first.arguments),
-    }
-    if first.id:
-        action["id"] = replace_surrogates(first.id)
+    """Return a message with calls as an action: the first good call, and all beside it."""
+    read = [_read_arguments(call.arguments) for call in reply.calls]
+    chosen = next((i for i, value in enumerate(read) if isinstance(value, dict)), 0)
+    call = reply.calls[chosen]
+    action: dict[str, Any] = {"name": call.name, "arguments": read[chosen]}
+    if call.id:
+        action["id"] = call.id
     if reply.text:
-        action["text"] = replace_surrogates(reply.text)
-    if others:
+        action["text"] = reply.text
+    if len(reply.calls) > 1:
         action["ignored"] = [
-            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in others
+            {"id": other.id, "name": other.name, "arguments": other.arguments}
+            for index, other in enumerate(reply.calls)
+            if index != chosen
         ]
         action["well_formed"] = False
+        which = "first that could be read" if chosen else "first"
         action["note"] = (
-            f"Only the first of {len(reply.calls)} tool calls was run; the others were ignored."
+            f"Only the {which} of {len(reply.calls)} tool calls was run; the others were ignored."
         )
     cleaned: dict[str, Any] = encodable(action)
     return cleaned

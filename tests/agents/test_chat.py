@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import sys
 
 import gymnasium as gym
 import pytest
@@ -18,7 +19,7 @@ from loopback import ENV, call, calls, search_then_answer
 from seekgym.agents.llm import ChatPolicy
 from seekgym.agents.llm.conversation import ChatReply, messages_of, reply_of
 from seekgym.agents.llm.endpoint import Prices
-from seekgym.agents.llm.serve import Completion
+from seekgym.agents.llm.serve import Completion, create_app
 from seekgym.agents.rollouts import (
     EpisodePlan,
     RunningEpisode,
@@ -26,7 +27,8 @@ from seekgym.agents.rollouts import (
     play,
     replay,
 )
-from seekgym.corpora import ConfigurationError, Corpus, Document, Task, TaskSet
+from seekgym.cli.serving import serve_model
+from seekgym.corpora import ConfigurationError, Corpus, Document, MissingExtraError, Task, TaskSet
 from seekgym.corpora.documents import Record
 from seekgym.envs import QAEnv
 from seekgym.envs.wrappers import TextProtocol
@@ -143,9 +145,19 @@ def test_005_of_several_calls_the_first_is_run_and_the_others_are_answered(wire)
     results = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
     assert results == {
         "one": first.observation,
-        "two": "Not run: only the first tool call of a message is run.",
+        "two": "Not run: only one tool call of a message is run.",
     }
     assert replay(trajectory) == []
+
+
+def test_008_a_broken_call_is_passed_over_for_a_good_one(wire):
+    both = calls(call("search", '{"query": ', "bad"), call("search", {"query": "b"}, "good"))
+    [trajectory] = wire.play(in_turn(both))
+    first = trajectory.turns[0]
+    assert (first.error, first.action["arguments"]) == (None, {"query": "b"})
+    assert "Only the first that could be read of 2 tool calls was run" in first.observation
+    messages, *_ = wire.asked[1]
+    assert {m["tool_call_id"] for m in messages if m["role"] == "tool"} == {"good", "bad"}
 
 
 @pytest.mark.parametrize(
@@ -249,6 +261,53 @@ def test_017_control_tokens_in_documents_reach_no_model(wire):
     assert "<|im_end|>" in trajectory.turns[0].observation
     assert "<|im_end|>" not in json.dumps(wire.asked[1][0])
     assert "‹|im_end|>" in wire.asked[1][0][-1]["content"]
+
+
+def as_body(message, **choice):
+    """Return a plan that answers each request with this message."""
+    choices = [{"message": message, "finish_reason": "stop", **choice}]
+    return lambda body, attempt: ("body", {"choices": choices})
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        ({"name": None, "arguments": None}, "unknown_tool"),
+        ({"name": "search"}, "bad_arguments"),
+        ({"arguments": {}}, "unknown_tool"),
+        ({"name": "search", "arguments": {"query": "x"}}, None),
+        ({"name": "search", "arguments": ["x"]}, "bad_arguments"),
+    ],
+)
+def test_010_calls_that_lack_parts_or_hold_objects_are_read(wire, function, error):
+    plan = as_body({"content": None, "tool_calls": [{"function": function}]})
+    [trajectory] = wire.play(search_then_answer, plan, arguments={"max_turns": 2})
+    assert [turn.error for turn in trajectory.turns] == [error, error]
+    assert replay(trajectory) == []
+
+
+def test_a_server_that_names_the_stop_string_is_believed(wire):
+    plan = as_body({"content": "<search>a <answer>b"}, stop_reason="</answer>")
+    [trajectory] = wire.play(search_then_answer, plan, protocol="search-r1")
+    assert trajectory.outcome["answer"] == "b"
+
+
+def test_a_refusal_of_the_model_is_its_text(wire):
+    plan = as_body({"content": None, "refusal": "I cannot."})
+    [trajectory] = wire.play(search_then_answer, plan, arguments={"max_turns": 2})
+    assert [turn.action for turn in trajectory.turns] == ["I cannot.", "I cannot."]
+
+
+def test_what_is_not_installed_is_named(wire, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(MissingExtraError, match=r"openai is not installed.*seekgym\[llm\]"):
+        wire.play(search_then_answer)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    with pytest.raises(MissingExtraError, match=r"fastapi is not installed.*seekgym\[serve\]"):
+        create_app(wire.model)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingExtraError, match=r"uvicorn is not installed.*seekgym\[serve\]"):
+        serve_model("tiny")
 
 
 CHAT_REPLIES = st.builds(
