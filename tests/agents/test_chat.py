@@ -22,6 +22,7 @@ from seekgym.agents.llm.endpoint import Prices
 from seekgym.agents.llm.serve import Completion, create_app
 from seekgym.agents.rollouts import (
     EpisodePlan,
+    Reply,
     RunningEpisode,
     Trajectory,
     play,
@@ -138,6 +139,7 @@ def test_005_of_several_calls_the_first_is_run_and_the_others_are_answered(wire)
     first = trajectory.turns[0]
     assert first.action["arguments"] == {"query": "a"}
     assert "Only the first of 2 tool calls was run" in first.observation
+    assert first.action["well_formed"] is False
     assert first.action["ignored"] == [
         {"id": "two", "name": "search", "arguments": '{"query": "b"}'}
     ]
@@ -405,6 +407,12 @@ def test_episodes_played_by_others_go_on_in_chat():
     messages = messages_of(RunningEpisode(env, plan, agent="chat"))
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool"]
     assert messages[2]["tool_calls"][0]["id"] == messages[3]["tool_call_id"]
+
+
+def test_073_a_turn_of_another_policy_can_hold_a_lone_surrogate():
+    episode = RunningEpisode(small_env(), EpisodePlan(0, "0-0", "0", 0, (0, 1, 0)), agent="chat")
+    episode.send(Reply("\ud83c"))
+    assert messages_of(episode)[2] == {"role": "assistant", "content": "\ufffd"}
 
 
 @pytest.mark.parametrize(
