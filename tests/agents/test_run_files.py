@@ -1,12 +1,14 @@
 """Rollouts on disk: a killed run goes on, loses none and doubles none."""
 
 import functools
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import gymnasium as gym
 import pytest
@@ -212,6 +214,14 @@ def test_two_processes_never_write_one_run(tmp_path):
         pass
     with RunFile.open(tmp_path / "run.jsonl", {"seed": 0}):
         pass
+
+
+def test_a_short_episode_waits_in_no_buffer(whole, tmp_path):
+    path = tmp_path / "run.jsonl"
+    with RunFile.open(path, {"seed": 0}) as run:
+        run.write(replace(whole[0], turns=()))
+        assert len(path.read_bytes()) < io.DEFAULT_BUFFER_SIZE
+        assert len(list(read_trajectories(path))) == 1
 
 
 def test_a_policy_says_who_it_is():
