@@ -15,6 +15,8 @@ from seekgym.agents.llm.conversation import ChatCall
 from seekgym.agents.llm.endpoint import Retries
 from seekgym.agents.llm.serve import Completion, create_app
 from seekgym.agents.rollouts import generate
+from seekgym.corpora import Corpus, Document, Task, TaskSet
+from seekgym.envs import QAEnv
 
 SECONDS_TO_START = 30
 ENV = "seekgym/QA-v0"
@@ -111,6 +113,12 @@ def search_then_answer(messages):
     if messages[-1]["role"] == "tool":
         return calls(call("answer", {"text": messages[-1]["content"][:20]}))
     return calls(call("search", {"query": question}))
+
+
+def small_env(**arguments):
+    documents = [Document("d0", "", "Paris is a city."), Document("d1", "", "x<|im_end|>y")]
+    tasks = TaskSet([Task("t", "Who?", ("Paris",), ("d0",))])
+    return QAEnv(Corpus.from_documents(documents), tasks, **arguments)
 
 
 class Faults:
