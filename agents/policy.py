@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 from ..corpora.errors import ConfigurationError
 from .base import Agent
@@ -24,6 +25,14 @@ class Policy(ABC):
 
     name: str
     protocol: str | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells it from a policy that may reply otherwise, as far as JSON can hold it.
+
+        A run that was interrupted goes on only with a policy of the same identity.
+        """
+        return {"name": self.name, "protocol": self.protocol}
 
     @abstractmethod
     def play(self, episodes: Iterator[RunningEpisode]) -> Iterator[Trajectory]:

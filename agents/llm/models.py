@@ -96,6 +96,7 @@ def _in_wheel(name: str, model: ShippedModel) -> Path:
 
 
 def _gguf(path: Path) -> ModelSource:
-    if importlib.util.find_spec("gguf") is None:
-        raise MissingExtraError("gguf", "llm")
+    for package in ("gguf", "accelerate"):  # transformers asks for both, but only once it reads
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, "llm")
     return ModelSource(str(path.parent), path.name)

@@ -1,6 +1,7 @@
 """Rollouts: many episodes of one environment, played by one policy."""
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from ...envs.base import SearchEnv
 from ...envs.rules import check_at_least
 from ...envs.wrappers import TextProtocol
 from .running import EpisodePlan, RunningEpisode, Start
+from .store import RunFile
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def generate(
     seed: int = 0,
     arguments: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    path: str | os.PathLike[str] | None = None,
     on_finished: Callable[[Trajectory], None] = lambda trajectory: None,
 ) -> list[Trajectory]:
     """Play episodes and return their trajectories, in the order of their plans.
@@ -36,6 +39,10 @@ def generate(
     The episodes of a group begin alike, with the same task and the same first state, and differ
     in the policy's draws. What is returned depends on the arguments alone: not on how many
     episodes play at once, nor on which one ends first.
+
+    With a ``path`` each episode is on disk as soon as it has ended. The same call goes on where a
+    killed one stopped: what is in the file is not played again, apart from episodes that were
+    lost to a failure. ``episodes`` may have grown.
 
     Args:
         policy: Who plays.
@@ -45,14 +52,35 @@ def generate(
         seed: Decides the tasks and the policy's draws.
         arguments: What ``gym.make`` is given beside the id.
         options: The options of each reset.
-        on_finished: Called with each trajectory as soon as it is there, in any order.
+        path: A file of trajectories, one a line; beside it ``<path>.run`` says which run it is.
+        on_finished: Called with each trajectory as soon as it is there, in any order; those that
+            the file already held come first.
 
     Raises:
-        ConfigurationError: An argument is out of range, or there is no such search environment.
+        ConfigurationError: An argument is out of range, there is no such search environment, or
+            the file is of another run.
     """
     plans = rollout_plans(episodes, group_size=group_size, seed=seed, options=options)
     pool = EnvironmentPool(environment, arguments, protocol=policy.protocol)
-    return _sorted(_told(play_plans(policy, pool, plans), on_finished), plans)
+    if path is None:
+        return _sorted(_told(play_plans(policy, pool, plans), on_finished), plans)
+    run = {
+        **_identity(pool),
+        "policy": policy.identity,
+        "seed": seed,
+        "group_size": group_size,
+        "options": dict(options or {}),
+    }
+    with RunFile.open(path, run) as file:
+        wanted = {plan.id for plan in plans}
+        for trajectory in file.read():
+            if trajectory.id in wanted:
+                on_finished(trajectory)
+        missing = [plan for plan in plans if plan.id not in file.finished]
+        for trajectory in play_plans(policy, pool, missing):
+            file.write(trajectory)
+            on_finished(trajectory)
+        return _sorted(file.read(), plans)
 
 
 def resume(
@@ -193,6 +221,23 @@ class EnvironmentPool:
     def give_back(self, env: gym.Env[Any, Any]) -> None:
         """Take an environment back, for the next episode."""
         self._free.append(env)
+
+
+def _identity(pool: EnvironmentPool) -> dict[str, Any]:
+    """Return what tells an environment from others: id, arguments, data, and what is around."""
+    env = pool.take()
+    spec = env.spec
+    inner = env.unwrapped
+    pool.give_back(env)
+    return {
+        "environment": spec.id if spec else type(inner).__name__,
+        "env_hash": inner.env_hash if isinstance(inner, SearchEnv) else "",
+        "max_episode_steps": spec.max_episode_steps if spec else None,
+        "wrappers": [
+            [wrapper.name, wrapper.entry_point, wrapper.kwargs]
+            for wrapper in (spec.additional_wrappers if spec else ())
+        ],
+    }
 
 
 def _told(

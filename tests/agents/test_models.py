@@ -34,7 +34,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 
 def test_a_gguf_file_is_split_into_folder_and_name(tmp_path):
     (tmp_path / "model.gguf").touch()
-    if importlib.util.find_spec("gguf") is None:
+    if not all(importlib.util.find_spec(package) for package in ("gguf", "accelerate")):
         with pytest.raises(MissingExtraError, match=r"seekgym\[llm\]"):
             find_model(str(tmp_path / "model.gguf"))
     else:

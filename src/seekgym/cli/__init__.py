@@ -11,6 +11,7 @@ from ..version import __version__
 from .bench import bench
 from .console import console, errors
 from .episodes import list_environments, play, show
+from .serving import serve_model
 from .worlds import certify, world
 
 __all__ = ["app", "main"]
@@ -26,6 +27,7 @@ app.command()(play)
 app.command()(bench)
 app.command()(show)
 app.command()(certify)
+app.command()(serve_model)
 app.add_typer(world, name="world")
 
 
