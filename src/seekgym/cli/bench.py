@@ -73,6 +73,9 @@ def bench(
     temperature: Annotated[
         float | None, typer.Option(help="For local and chat: of sampling; 0 is greedy.")
     ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="For local and chat: the longest reply, in tokens.")
+    ] = None,
     concurrency: Annotated[
         int | None, typer.Option(help="For local and chat: how many episodes play at once.")
     ] = None,
@@ -86,6 +89,7 @@ def bench(
         base_url=base_url,
         protocol=protocol,
         temperature=temperature,
+        max_tokens=max_tokens,
         concurrency=concurrency,
     )
     folder = _folder(out)

@@ -16,7 +16,8 @@ def make_policies(names: list[str], *, model: str | None, **options: Any) -> lis
     Args:
         names: What was asked for; names of agents are passed over.
         model: A path or name.
-        options: ``base_url``, ``protocol``, ``concurrency``, ``temperature``; None for none given.
+        options: ``base_url``, ``protocol``, ``concurrency``, ``temperature``,
+            ``max_tokens``; None for none given.
 
     Raises:
         ConfigurationError: An option is missing, or is given without a policy that takes it.
@@ -37,6 +38,8 @@ def _make(name: str, model: str | None, options: dict[str, Any]) -> Policy:
     options = dict(options)
     base_url, concurrency = options.pop("base_url", None), options.pop("concurrency", None)
     if name == "local":
+        if "max_tokens" in options:
+            options["max_new_tokens"] = options.pop("max_tokens")
         if concurrency is not None:
             options["batch_size"] = concurrency
         local: Policy = llm.LocalPolicy.from_pretrained(model, name=f"local {model}", **options)
