@@ -240,11 +240,12 @@ class TeamParallelEnv(ParallelEnv[str, Any, Any]):
     def _terms(self, acts: Sequence[TeamAct]) -> dict[str, dict[str, float]]:
         """Return the terms of every agent's reward in a tick, weighted and mixed."""
         rules = self.rules
-        team = {
-            f"team/{term.name}": rules.mix
-            * sum(term.weight * term.value(act.outcome) for act in acts)
+        outcomes = {
+            f"team/{term.name}": sum(term.weight * term.value(act.outcome) for act in acts)
             for term in rules.terms
         }
+        self._begun().team_return += sum(outcomes.values())
+        team = {name: rules.mix * value for name, value in outcomes.items()}
         terms = {agent: team.copy() for agent in self.possible_agents}
         for term in rules.local_terms:
             share = (1 - rules.mix) * term.weight
@@ -304,4 +305,5 @@ class TeamParallelEnv(ParallelEnv[str, Any, Any]):
             "gold_answers": task.answers,
             "evidence": task.evidence,
             "metrics": measure(state.events)._asdict(),
+            "team_return": state.team_return if is_valid else None,
         }

@@ -84,6 +84,7 @@ class TeamState:
     sent: list[Sent] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     answer: str | None = None
+    team_return: float = 0.0
     has_failed: bool = False
 
     def copy(self) -> Self:
