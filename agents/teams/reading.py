@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...envs.team import RolePolicy
-from ...envs.team.summaries import summarise
+from ...envs.summaries import summarise
 from ..reading import Passage, choose_answer, names, parse_passages
 
 __all__ = ["ReadingAnswerer", "ReadingLeader", "ReadingSearcher"]

@@ -11,6 +11,7 @@ Example:
 from typing import Unpack
 
 from .aec import TeamAECEnv
+from .menus import TeamMenuEnv
 from .parallel import TeamParallelEnv
 from .policies import RolePolicy
 from .rewards import (
@@ -41,6 +42,7 @@ __all__ = [
     "SplitCorrectness",
     "TeamAECEnv",
     "TeamAct",
+    "TeamMenuEnv",
     "TeamMetrics",
     "TeamParallelEnv",
     "TeamRules",
@@ -49,6 +51,8 @@ __all__ = [
     "draw_text",
     "env",
     "measure",
+    "menu_env",
+    "menu_parallel_env",
     "parallel_env",
     "read_traces",
     "write_traces",
@@ -63,6 +67,26 @@ def parallel_env(
 ) -> TeamParallelEnv:
     """Return a team in which all who are asked act at once; see ``TeamParallelEnv``."""
     return TeamParallelEnv(world, render_mode=render_mode, **rules)
+
+
+def menu_parallel_env(
+    world: World = "phantom:people=1000",
+    *,
+    render_mode: str | None = None,
+    **rules: Unpack[TeamOptions],
+) -> TeamMenuEnv:
+    """Return a team that chooses from menus; see ``TeamMenuEnv``."""
+    return TeamMenuEnv(world, render_mode=render_mode, **rules)
+
+
+def menu_env(
+    world: World = "phantom:people=1000",
+    *,
+    render_mode: str | None = None,
+    **rules: Unpack[TeamOptions],
+) -> TeamAECEnv:
+    """Return a team that chooses from menus as one agent after the other."""
+    return TeamAECEnv(menu_parallel_env(world, render_mode=render_mode, **rules))
 
 
 def env(

@@ -283,7 +283,9 @@ class TeamParallelEnv(ParallelEnv[str, Any, Any]):
             }
             if agent in terms:
                 info["reward_terms"] = dict(terms[agent])
-            infos[agent] = info | copy.deepcopy(final) if final else info
+            for key, value in final.items():
+                info[key] = value.copy() if isinstance(value, dict) else value
+            infos[agent] = info
         return infos
 
     def _open_tools(self, state: TeamState, agent: str) -> tuple[str, ...]:

@@ -39,8 +39,9 @@ def cut_words(text: str, limit: int) -> str:
 
 def sub_questions(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return what each searcher is assigned by a call of ``assign``; blank is not assigned."""
-    asked = ((agent, " ".join(str(text).split())) for agent, text in sorted(arguments.items()))
-    return {agent: text[:MAX_QUERY_CHARS] for agent, text in asked if text}
+    asked = ((agent, " ".join(str(text).split())) for agent, text in arguments.items())
+    given = {agent: text[:MAX_QUERY_CHARS] for agent, text in asked if text}
+    return dict(sorted(given.items(), key=lambda item: (len(item[0]), item[0])))
 
 
 class Assign(Tool):
