@@ -46,6 +46,7 @@ class TeamGame:
 
     def __init__(self, source: SearchEnv, rules: TeamRules) -> None:
         self.source = source
+        self.searchers = rules.searcher_names
         self.rules = rules
         self.search_tools = [tool for name, tool in source.tools.items() if name != "answer"]
         self.max_chars = max(source.rules.max_observation_chars, rules.most_report_chars)
@@ -82,7 +83,7 @@ class TeamGame:
             return ("answerer_0",)
         if state.phase == "over":
             return ()
-        return tuple(name for name in self.rules.searcher_names if state.seats[name].question)
+        return tuple(name for name in self.searchers if state.seats[name].question)
 
     def last_tool(self, state: TeamState, agent: str) -> str | None:
         """Return the only tool that an agent's turn takes, if it is such a turn."""
@@ -190,7 +191,7 @@ class TeamGame:
     ) -> tuple[str, ...]:
         if not documents or role_of(agent) != "searcher":
             return ()
-        others = [state.seats[name] for name in self.rules.searcher_names if name != agent]
+        others = [state.seats[name] for name in self.searchers if name != agent]
         known = dict.fromkeys(documents)
         return tuple(d for d in known if any(d in other.ever_shown for other in others))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, Space
@@ -49,6 +49,7 @@ class TeamMenuEnv(TeamParallelEnv):
         rules: As in ``TeamParallelEnv``.
     """
 
+    globals_size: ClassVar[int] = _GLOBALS
     metadata: dict[str, Any] = {**TeamParallelEnv.metadata, "name": "seekgym_team_menu_v0"}  # noqa: RUF012
 
     def __init__(

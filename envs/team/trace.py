@@ -27,6 +27,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ...corpora.documents import Record, read_jsonl
@@ -152,7 +153,8 @@ def find_conflicts(reports: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
     ]
 
 
-def _claims(text: str) -> dict[str, set[str]]:
+@lru_cache(maxsize=1_024)
+def _claims(text: str) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {}
     for match in _CLAIM.finditer(" ".join(text.lower().split())):
         found.setdefault(match[1].strip(), set()).add(match[2].strip())
