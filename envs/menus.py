@@ -1,8 +1,9 @@
 """Menus: what a text environment offers as a fixed list of choices, for numeric learners.
 
 A menu is at most ``size`` choices, each a tool call with ``WIDTH`` features in [0, 1]. The choices
-are made from the question and from the sentences read so far, never from gold. The first place is
-always "wait", which is legal only for an agent that is not asked to act.
+are made from the question and from the sentences read so far, never from gold, and stand in
+alphabetical order, so that their place says nothing. The first place is always "wait", which is
+legal only for an agent that is not asked to act.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +34,6 @@ FEATURES = (
     "subject_asked",  # the sentence is about something that the question names
     "subject_found",  # the sentence is about something that another sentence led to
     "is_new",  # the choice is not named in the question, and was not made before
-    "rank",  # the place in the menu, the first highest
 )
 WIDTH = len(FEATURES)
 _MAX_VALUE_WORDS = 6
@@ -107,8 +107,8 @@ def answer_choices(clues: Sequence[Clue], limit: int) -> list[Choice]:
     if not clues:
         return [make_choice("answer", "unknown", "answer", {"text": "unknown"})]
     return [
-        make_choice("answer", clue.text, "answer", {"text": clue.text}, clue.features, rank=rank)
-        for rank, clue in enumerate(clues[:limit])
+        make_choice("answer", clue.text, "answer", {"text": clue.text}, clue.features)
+        for clue in sorted(clues[:limit], key=lambda clue: clue.text)
     ]
 
 
@@ -120,10 +120,9 @@ def make_choice(
     clue: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     *,
     is_new: bool = True,
-    rank: int = 0,
 ) -> Choice:
     """Return a choice with its features."""
-    features = (*(float(kind == known) for known in KINDS), *clue, float(is_new), 1 / (1 + rank))
+    features = (*(float(kind == known) for known in KINDS), *clue, float(is_new))
     return Choice(f"{tool} {label}".strip(), {"name": tool, "arguments": arguments}, features)
 
 

@@ -36,7 +36,7 @@ class PPOSettings:
 
     episodes: int = 32
     epochs: int = 4
-    learning_rate: float = 0.01
+    learning_rate: float = 0.003
     clip: float = 0.2
     discount: float = 1.0
     trace: float = 0.95
@@ -114,7 +114,10 @@ class IndependentPPO:
         return updates
 
     def evaluate(self, env: TeamMenuEnv, tasks: Sequence[str]) -> list[float]:
-        """Return the team's return in each task, every agent taking its likeliest choice."""
+        """Return the team's return in each task, every agent taking its likeliest choice.
+
+        A policy that has learned nothing takes the first choice, which is no better than another.
+        """
         returns = []
         for task in tasks:
             observations, infos = env.reset(seed=0, options={"task": task})

@@ -167,15 +167,13 @@ class TeamMenuEnv(TeamParallelEnv):
         clues = [c for c in find_clues(question, self._reported(state)) if c.is_name]
         subjects = [(name, (1.0, 1.0, 1.0, 0.0)) for name in find_names(question) or (question,)]
         subjects += [(clue.text, clue.features) for clue in clues]
-        subjects = subjects[:_SUBJECTS]
+        subjects = sorted(subjects[:_SUBJECTS])
         names = self.rules.searcher_names
         choices = []
-        for rank, (subject, clue) in enumerate(subjects):
+        for subject, clue in subjects:
             one = {names[0]: f"{subject}{_ABOUT}{question}"}
             is_new = subject not in begun
-            choices.append(
-                make_choice("ask", subject, "assign", one, clue, is_new=is_new, rank=rank)
-            )
+            choices.append(make_choice("ask", subject, "assign", one, clue, is_new=is_new))
         for start in range(len(subjects)):
             turned = [subjects[(start + step) % len(subjects)] for step in range(len(names))]
             spread = {
@@ -185,10 +183,7 @@ class TeamMenuEnv(TeamParallelEnv):
             label = ", ".join(subject for subject, _ in turned)
             clue = subjects[start][1]
             is_new = all(subject not in begun for subject, _ in turned)
-            rank = len(subjects) + start
-            choices.append(
-                make_choice("ask", label, "assign", spread, clue, is_new=is_new, rank=rank)
-            )
+            choices.append(make_choice("ask", label, "assign", spread, clue, is_new=is_new))
         return choices
 
     def _searches(self, state: TeamState, agent: str, *, may_search: bool) -> list[Choice]:
@@ -202,9 +197,9 @@ class TeamMenuEnv(TeamParallelEnv):
             clue = (1.0, 1.0, 1.0, 0.0)
             choices.append(make_choice("ask", begin, "search", {"query": begin}, clue))
         new = (clue for clue in clues if may_search and clue.is_name and clue.text not in asked)
-        for rank, name in enumerate(islice(new, _QUERIES), start=1):
+        for name in sorted(islice(new, _QUERIES)):
             query = {"query": name.text}
-            choices.append(make_choice("ask", name.text, "search", query, name.features, rank=rank))
+            choices.append(make_choice("ask", name.text, "search", query, name.features))
         best = clues[0].features if clues else (0.0, 0.0, 0.0, 0.0)
         return [*choices, make_choice("finish", "", "report", {"text": ""}, best)]
 
