@@ -56,7 +56,8 @@ def show_speed() -> None:
         env = team.parallel_env(SPEED_WORLD, searchers=searchers)
         for name in ("scripted-team", "reading-team", "random-team"):
             found = steps_per_second(env, name)
-            print(f"  {searchers} searchers, {name:14} {statistics.median(found):8,.0f} {max(found):8,.0f}")
+            middle = statistics.median(found)
+            print(f"  {searchers} searchers, {name:14} {middle:8,.0f} {max(found):8,.0f}")
     env = team.menu_parallel_env(LEARNED_WORLD, **LEARNED)
     found = steps_per_second(env, "random-team")
     print(f"  2 searchers, menus          {statistics.median(found):8,.0f} {max(found):8,.0f}")
@@ -84,7 +85,8 @@ def show_critical_paths(*, answerer: bool) -> None:
             )
         )
     number = sum(map(len, rows.values()))
-    print(f"critical path, {'with' if answerer else 'without'} answerer: {right:.0f} of {number} right")
+    who = "with" if answerer else "without"
+    print(f"critical path, {who} answerer: {right:.0f} of {number} right")
     print("  b  tasks  ticks  oracle  ratio  shorter | calls  oracle  ratio  shorter")
     for b, found_rows in sorted(rows.items()):
         ticks, turns, calls, alone_calls = (
@@ -93,7 +95,8 @@ def show_critical_paths(*, answerer: bool) -> None:
         shorter = sum(row[0] < row[1] for row in found_rows)
         fewer = sum(row[2] < row[3] for row in found_rows)
         print(
-            f"  {b}  {len(found_rows):5}  {ticks:5.2f}  {turns:6.2f}  {ticks / turns:5.2f}  {shorter:7}"
+            f"  {b}  {len(found_rows):5}  {ticks:5.2f}  {turns:6.2f}"
+            f"  {ticks / turns:5.2f}  {shorter:7}"
             f" | {calls:5.2f}  {alone_calls:6.2f}  {calls / alone_calls:5.2f}  {fewer:7}"
         )
 
@@ -164,7 +167,8 @@ def draw_curves(runs: list[dict[str, Any]], path: Path) -> None:
     path.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" font-size="12">'
-        f'<rect width="{width}" height="{height}" fill="white"/>{dashed}{"".join(lines)}{texts}</svg>\n',
+        f'<rect width="{width}" height="{height}" fill="white"/>'
+        f"{dashed}{''.join(lines)}{texts}</svg>\n",
         encoding="utf-8",
     )
 

@@ -59,12 +59,12 @@ def find_names(text: str) -> tuple[str, ...]:
 
 
 def summarise(question: str, observation: str, words: int) -> str:
-    """Return the sentences that share most with a question, at most so many words, in order.
+    r"""Return the sentences that share most with a question, at most so many words, in order.
 
     Rarer words count more. A sentence that does not name its document's title gets it in front.
 
     Example:
-        >>> summarise("job of Ann", "1. [a] Ann\\nThe job of Ann is cook. She is 30.", 6)
+        >>> summarise("job of Ann", "1. [a] Ann\nThe job of Ann is cook. She is 30.", 6)
         'The job of Ann is cook.'
     """
     asked = set(content_words(question))
@@ -91,5 +91,3 @@ def _with_title(sentence: Sentence) -> str:
     if not sentence.title or set(content_words(sentence.title)) & set(content_words(sentence.text)):
         return sentence.text
     return f"{sentence.title}: {sentence.text}"
-
-

@@ -113,7 +113,7 @@ def _one_round(
             continue
         takers = {place[need] for need in open_needs} or set(range(capacity.searchers))
         taker = min(takers, key=lambda number: (len(lists[number]), number))
-        if len(takers) > 1 and open_needs or len(lists[taker]) >= capacity.steps:
+        if (len(takers) > 1 and open_needs) or len(lists[taker]) >= capacity.steps:
             continue
         lists[taker].append(step)
         place[step] = taker

@@ -1,4 +1,4 @@
-"""Play a team's episode whatever its policies do, and say what each searcher's reports are worth."""
+"""Play a team's episode whatever its policies do, and say what reports are worth."""
 
 import hashlib
 from collections.abc import Mapping

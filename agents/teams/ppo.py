@@ -7,7 +7,7 @@ network scores each choice of a menu by its features, and a softmax over the leg
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class _Network:
     def __init__(self, settings: PPOSettings, generator: np.random.Generator) -> None:
         self.settings = settings
         self._generator = generator
-        width = _globals() + WIDTH
+        width = TeamMenuEnv.globals_size + WIDTH
         scale = 1 / np.sqrt(width)
         self._weights = {
             "policy_in": generator.normal(0, scale, (width, settings.hidden)),
@@ -160,7 +160,9 @@ class _Network:
             "value_in": generator.normal(0, scale, (width, settings.hidden)),
             "value_out": np.zeros(settings.hidden),
         }
-        self._moments = {name: (np.zeros_like(w), np.zeros_like(w)) for name, w in self._weights.items()}
+        self._moments = {
+            name: (np.zeros_like(w), np.zeros_like(w)) for name, w in self._weights.items()
+        }
         self._updates = 0
 
     def draw(self, observation: dict[str, Array]) -> tuple[int, _Step]:
@@ -168,8 +170,12 @@ class _Network:
         places, inputs = _legal(observation)
         probabilities = _softmax(self._scores(inputs)[1])
         choice = int(self._generator.choice(len(places), p=probabilities))
-        value = float(np.tanh(inputs.mean(0) @ self._weights["value_in"]) @ self._weights["value_out"])
-        return int(places[choice]), _Step(inputs, choice, float(np.log(probabilities[choice])), value)
+        value = float(
+            np.tanh(inputs.mean(0) @ self._weights["value_in"]) @ self._weights["value_out"]
+        )
+        return int(places[choice]), _Step(
+            inputs, choice, float(np.log(probabilities[choice])), value
+        )
 
     def best(self, observation: dict[str, Array]) -> int:
         """Return the place of the likeliest choice."""
@@ -182,7 +188,9 @@ class _Network:
         steps = [step for memory in episodes for step in memory.steps]
         if not steps:
             return
-        gains = np.concatenate([_advantages(memory, settings) for memory in episodes if memory.steps])
+        gains = np.concatenate(
+            [_advantages(memory, settings) for memory in episodes if memory.steps]
+        )
         targets = gains + np.array([step.value for step in steps])
         gains = (gains - gains.mean()) / (gains.std() + 1e-8)
         for _ in range(settings.epochs):
@@ -247,16 +255,12 @@ def _advantages(memory: _Memory, settings: PPOSettings) -> Array:
 def _legal(observation: dict[str, Array]) -> tuple[Array, Array]:
     """Return the places of the legal choices, and the inputs that stand for them."""
     places = np.flatnonzero(observation["action_mask"])
-    size = _globals()
+    size = TeamMenuEnv.globals_size
     features = observation["observation"][size:].reshape(-1, WIDTH)[places]
     shared = np.broadcast_to(observation["observation"][:size], (len(places), size))
     return places, np.concatenate((shared, features), axis=1).astype(np.float64)
 
 
 def _softmax(scores: Array) -> Array:
-    powers: Array = np.exp(scores - scores.max())
-    return powers / powers.sum()
-
-
-def _globals() -> int:
-    return TeamMenuEnv.globals_size
+    powers = np.exp(scores - scores.max())
+    return np.asarray(powers / powers.sum())

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ...envs.team import RolePolicy
 from ...envs.summaries import summarise
+from ...envs.team import RolePolicy
 from ..reading import Passage, choose_answer, names, parse_passages
 
 __all__ = ["ReadingAnswerer", "ReadingLeader", "ReadingSearcher"]

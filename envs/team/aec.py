@@ -3,14 +3,14 @@
 from typing import Any
 
 from gymnasium.spaces import Space
-from pettingzoo import AECEnv
+from pettingzoo import AECEnv  # type: ignore[import-untyped]
 
 from .parallel import TeamParallelEnv
 
 __all__ = ["TeamAECEnv"]
 
 
-class TeamAECEnv(AECEnv[str, Any, Any]):
+class TeamAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]
     """Play a team's tick one agent after the other.
 
     The agents of one tick do not see what the others do in it: the tick is played when the last
@@ -29,6 +29,7 @@ class TeamAECEnv(AECEnv[str, Any, Any]):
         self.render_mode = parallel.render_mode
         self.possible_agents = parallel.possible_agents
         self.agents: list[str] = []
+        self.agent_selection: str = self.possible_agents[0]
 
     @property
     def state_space(self) -> Space[Any]:
@@ -56,7 +57,7 @@ class TeamAECEnv(AECEnv[str, Any, Any]):
 
     def step(self, action: Any) -> None:
         """Take the action of the selected agent; the last of a tick plays the tick."""
-        agent = self.agent_selection
+        agent: str = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return

@@ -202,9 +202,7 @@ class TeamGame:
         fields: dict[str, Any] = {"name": _name(pending), "error": result.error}
         if pending.tool is not None and pending.tool.signature.name == "report":
             report = cut_words(pending.arguments["text"], self.rules.reports)
-            number = state.emit(
-                "report", agent, seat.last, text=report, to=("leader_0",), **fields
-            )
+            number = state.emit("report", agent, seat.last, text=report, to=("leader_0",), **fields)
             self._end_assignment(state, agent, report, number)
             return report
         if pending.tool is None:
@@ -255,7 +253,9 @@ class TeamGame:
             number = state.emit("hand_over", agent, seat.last, name=name, to=("answerer_0",))
             self._call_answerer(state, number, {})
         else:
-            state.emit("fault", agent, seat.last, name=name, text=_shown(result), error=result.error)
+            state.emit(
+                "fault", agent, seat.last, name=name, text=_shown(result), error=result.error
+            )
             seat.text = self._fit(f"{result.observation}\n\n{self._outlook(state)}")
             if result.error in FATAL or is_last:
                 self._give_up_leading(state)
@@ -265,8 +265,9 @@ class TeamGame:
         state.round += 1
         text = " | ".join(f"{agent}: {question}" for agent, question in asked.items())
         leader = state.seats["leader_0"]
-        number = state.emit("assign", "leader_0", leader.last, name="assign", text=text,
-                            to=tuple(asked))
+        number = state.emit(
+            "assign", "leader_0", leader.last, name="assign", text=text, to=tuple(asked)
+        )
         for agent, question in asked.items():
             seat = state.seats[agent]
             seat.question, seat.turns, seat.text = question, 0, self._fit(question)
@@ -321,7 +322,9 @@ class TeamGame:
             leader.documents = tuple(dict.fromkeys(d for s in this_round for d in s.documents))
             leader.text = self._fit(leader_text(this_round), f"\n\n{self._outlook(state)}")
             reports = [sent.event for sent in this_round]
-            state.emit("aggregate", "leader_0", *reports, detail=_aggregated(this_round, state.sent))
+            state.emit(
+                "aggregate", "leader_0", *reports, detail=_aggregated(this_round, state.sent)
+            )
         if state.tick >= self.rules.longest and state.phase != "over":
             self._stop(state, "out of ticks")
 

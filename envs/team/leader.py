@@ -9,8 +9,8 @@ from ...corpora.errors import ConfigurationError, raise_unknown
 from ...corpora.retrieval import Hit
 from ..actions import ToolCall
 from ..base import SearchEnv
-from ..summaries import summarise
 from ..rules import RuleOptions, Rules, check_at_least
+from ..summaries import summarise
 from ..tools import Answer, Search, ToolResult
 from ..vector import SearchVectorEnv
 from .messages import leader_text

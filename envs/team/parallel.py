@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Dict, Space
-from pettingzoo import ParallelEnv
+from pettingzoo import ParallelEnv  # type: ignore[import-untyped]
 
 from ...corpora.errors import ConfigurationError, raise_unknown
 from ...corpora.tasks import Task
@@ -20,7 +20,7 @@ from .roles import role_of
 from .rules import TeamOptions, TeamRules
 from .source import World, open_world
 from .state import TeamSnapshot, TeamState
-from .timeline import draw_text, draw_html
+from .timeline import draw_html, draw_text
 from .trace import Event, measure
 
 __all__ = ["TeamParallelEnv"]
@@ -32,7 +32,7 @@ Observations = dict[str, Any]
 Infos = dict[str, dict[str, Any]]
 
 
-class TeamParallelEnv(ParallelEnv[str, Any, Any]):
+class TeamParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """Answer questions as a team: a leader assigns, searchers search, an answerer answers.
 
     Task: that of the world, a search environment: "Who was born first, ...?". The leader sends

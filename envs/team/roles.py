@@ -8,7 +8,16 @@ from ...corpora.retrieval import Hit
 from ..actions import Parameter, ToolSignature
 from ..tools import MAX_QUERY_CHARS, Tool, ToolResult, titles
 
-__all__ = ["WORD_CHARS", "Assign", "HandOver", "Report", "Role", "cut_words", "role_of", "sub_questions"]
+__all__ = [
+    "WORD_CHARS",
+    "Assign",
+    "HandOver",
+    "Report",
+    "Role",
+    "cut_words",
+    "role_of",
+    "sub_questions",
+]
 
 Role = Literal["leader", "searcher", "answerer"]
 WORD_CHARS = 24  # a word of a report is longer than this only at the cost of others

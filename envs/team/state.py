@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 from ..episode import Episode
 from .trace import Event, Kind
 
-__all__ = ["Phase", "Sent", "Seat", "TeamSnapshot", "TeamState"]
+__all__ = ["Phase", "Seat", "Sent", "TeamSnapshot", "TeamState"]
 
 Phase = Literal["lead", "search", "answer", "over"]
 

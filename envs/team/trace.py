@@ -51,6 +51,17 @@ Kind = Literal[
 ]
 ACTS = ("assign", "call", "report", "hand_over", "answer", "fault")  # what takes a turn
 _KINDS = (*ACTS, "spawn", "aggregate", "stop")
+_TYPES: dict[str, tuple[type, Any]] = {
+    "id": (int, None),
+    "round": (int, None),
+    "tick": (int, None),
+    "agent": (str, None),
+    "text": (str, ""),
+    "parents": (list, []),
+    "to": (list, []),
+    "documents": (list, []),
+    "detail": (dict, {}),
+}
 _CLAIM = re.compile(r"(?:^|(?<=[.!?]) )([^.!?]+?) (?:is|was|are|were) ([^!?]+?)(?=[.!?](?: |$)|$)")
 
 
@@ -107,7 +118,7 @@ def measure(events: Sequence[Event]) -> TeamMetrics:
     """Return the metrics of one episode's events."""
     acts = [event for event in events if event.kind in ACTS]
     at_work = [event for event in acts if event.agent.startswith("searcher")]
-    seats = {event.agent for event in at_work} | {event.agent for event in at_work}
+    seats = {event.agent for event in at_work}
     room = len(seats) * len({event.tick for event in at_work})
     path = _longest(events, ACTS)
     return TeamMetrics(
@@ -200,32 +211,21 @@ def _event_from(record: Record, known: set[int]) -> Event:
     del values["episode"]
     if values.get("kind") not in _KINDS:
         record.fail("kind", f"must be one of {', '.join(_KINDS)}, got {values.get('kind')!r:.40}")
-    for name in ("id", "round", "tick"):
-        if type(values.get(name)) is not int:
-            record.fail(name, f"must be a whole number, got {values.get(name)!r:.40}")
-    for name in ("agent", "text"):
-        if not isinstance(values.get(name), str):
-            record.fail(name, f"must be a text, got {values.get(name)!r:.40}")
-    for name in ("parents", "to", "documents"):
-        if not isinstance(values.get(name, []), list):
-            record.fail(name, f"must be a list, got {values[name]!r:.40}")
-        values[name] = tuple(values.get(name, ()))
+    for name, (kind, default) in _TYPES.items():
+        if type(values.setdefault(name, default)) is not kind:
+            wanted = kind.__name__
+            record.fail(name, f"must be of type {wanted}, got {values[name]!r:.40}")
+        values[name] = _tuples(values[name])
     if not known.issuperset(values["parents"]):
         record.fail("parents", "must name events that come before")
-    detail = values.get("detail", {})
-    if not isinstance(detail, dict):
-        record.fail("detail", f"must be an object, got {detail!r:.40}")
-    values["detail"] = _as_written(detail)
     extra = sorted(values.keys() - Event.__dataclass_fields__.keys())
     if extra:
         record.fail(extra[0], "is not known")
     return Event(**values)
 
 
-def _as_written(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a detail with tuples where JSON has lists."""
-    return {key: _tuples(value) for key, value in detail.items()}
-
-
 def _tuples(value: Any) -> Any:
+    """Return a value with tuples where JSON has lists."""
+    if isinstance(value, dict):
+        return {key: _tuples(item) for key, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-import pettingzoo
+import pettingzoo  # type: ignore[import-untyped]
 
 __all__ = ["ENVIRONMENTS", "TEAM_CONFIGURATIONS", "Environment", "register_all"]
 
