@@ -263,7 +263,7 @@ class TeamGame:
 
     def _assign(self, state: TeamState, asked: Mapping[str, str]) -> str:
         state.round += 1
-        text = " | ".join(f"{agent}: {question}" for agent, question in asked.items())
+        text = "\n".join(asked.values())
         leader = state.seats["leader_0"]
         number = state.emit(
             "assign", "leader_0", leader.last, name="assign", text=text, to=tuple(asked)

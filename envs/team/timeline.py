@@ -96,18 +96,23 @@ def _line(event: Event, limit: int = _WIDTH) -> str:
     """Return one event in a line; nothing for those that only join others."""
     notes = []
     if event.detail.get("conflicts"):
-        pairs = ", ".join(f"{a} and {b}" for a, b in event.detail["conflicts"])
-        notes.append(f"reports {pairs} contradict each other")
+        both = ", ".join(f"{a} and {b}" for a, b in event.detail["conflicts"])
+        notes.append(f"reports {both} contradict each other")
     if event.detail.get("missing"):
         notes.append(f"no report of {', '.join(event.detail['missing'])}")
     if event.kind == "stop":
         notes.append(str(event.detail.get("why", "")))
     if event.kind not in ACTS and not notes:
         return ""
-    text = cut_text(" ".join(event.text.split()), limit)
+    said = event.text
+    if event.kind == "assign":
+        pairs = zip(event.to, event.text.split("\n"), strict=False)
+        said = " | ".join(f"{agent}: {question}" for agent, question in pairs)
+    text = cut_text(" ".join(said.split()), limit)
     parts = [text, *notes, f"({event.error})" if event.error else ""]
-    said = "; ".join(part for part in parts if part)
-    return f"{event.id:>3} t{event.tick} {event.agent} {event.name or event.kind}: {said}"
+    shown = "; ".join(part for part in parts if part)
+    head = f"{event.id:>3} t{event.tick} {event.agent} {event.name or event.kind}"
+    return f"{head}: {shown}" if shown else head
 
 
 def _summary(events: Sequence[Event]) -> str:

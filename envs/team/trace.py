@@ -13,8 +13,9 @@ An event's line is an object with these fields:
             what the others do in it
 ``parents`` the ids of the events that it came from
 ``name``    the tool that was called, or None
-``text``    what was sent: sub-question, query, report, answer, or what went wrong
-``to``      who was sent it
+``text``    what was sent: query, report, answer, or what went wrong; of an ``assign`` one
+            sub-question a line
+``to``      who was sent it; of an ``assign`` one for each line
 ``documents`` ids of the documents that it showed
 ``error``   the code of what was wrong, or None
 ``detail``  what else there is to say: the task of a ``spawn`` of the leader, the ``conflicts``
