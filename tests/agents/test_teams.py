@@ -38,7 +38,7 @@ WORLDS = {
         {"rounds": 4, "search_turns": 9, "searchers": 4},
     ),
     "graph, the leader answers": (
-        f"knowledge:entities=600,kinds={KINDS}",
+        f"knowledge:entities=600,questions=100,kinds={KINDS}",
         {"rounds": 4, "search_turns": 9, "searchers": 4, "answerer": False},
     ),
     "qa": ("qa:hotpotqa-100", {}),
@@ -50,7 +50,7 @@ def test_the_scripted_team_is_right_on_every_task(name):
     world, options = WORLDS[name]
     env = team.parallel_env(world, **options)
     tasks = env.source.tasks
-    assert len(tasks) == (100 if name == "qa" else 500)
+    assert len(tasks) == (100 if name in ("qa", "graph, the leader answers") else 500)
     for task in tasks:
         episode = play_team(env, SCRIPTED, options={"task": task.id})
         assert episode.outcome["exact_match"] == 1.0, team.draw_text(episode.trace)
@@ -76,7 +76,7 @@ def critical_paths(env, tasks):
 def test_the_critical_path_is_shorter_where_there_are_branches(capsys):
     world, options = WORLDS["graph, the leader answers"]
     env = team.parallel_env(world, **options)
-    rows = critical_paths(env, env.source.tasks[::2])
+    rows = critical_paths(env, env.source.tasks)
     assert {1, 2, 3} <= rows.keys()
     ratios = {}
     for b, found in sorted(rows.items()):
@@ -94,9 +94,9 @@ def test_the_critical_path_is_shorter_where_there_are_branches(capsys):
 
 def test_a_long_task_with_two_branches_takes_fewer_ticks():
     env = team.parallel_env(
-        "knowledge:entities=1200,kinds=('parallel',),hops=(4, 4)", rounds=3, search_turns=11
+        "knowledge:entities=600,questions=150,kinds=('parallel',)", rounds=3, search_turns=7
     )
-    long = [task for task in env.source.tasks if branches(task) >= 2 and len(task.proof) >= 5]
+    long = [task for task in env.source.tasks if branches(task) >= 2 and len(task.proof) >= 4]
     assert len(long) >= 10
     for found in critical_paths(env, long).values():
         assert all(ticks < turns for ticks, turns, *_ in found)
@@ -114,7 +114,7 @@ def test_queries_name_nothing_that_their_steps_did_not_find():
                     known.add(task.proof[need].fact)
                     waiting |= needs[need]
                 words = " ".join(known)
-                names = [word for word in step.query.split() if word[0].isupper()]
+                names = [word.strip(",.") for word in step.query.split() if word[0].isupper()]
                 missing = [word for word in names if word not in words and word != "The"]
                 assert not missing, (task.question, step, missing)
 
@@ -278,7 +278,7 @@ def failing(fault):
         ("reports nothing", "report", "empty_report"),
         ("never reports", "fault", "last_turn"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_a_searcher_that_fails_does_not_stop_the_team(fault, kind, code):
     class Careful(ScriptedLeader):
@@ -358,7 +358,7 @@ def learned_and_chance(seed, episodes):
     options = {"searchers": 2, "rounds": 2}
     env = team.menu_parallel_env("phantom:people=200,hops=(1, 2)", **options)
     held_out = team.menu_parallel_env("phantom:people=200,hops=(1, 2),split=test", **options)
-    tasks = [task.id for task in held_out.source.tasks[:200]]
+    tasks = [task.id for task in held_out.source.tasks[:100]]
     learner = IndependentPPO(env, seed=seed)
     untrained = mean(learner.evaluate(held_out, tasks))
     learner.train(lambda done: done.episodes < episodes)
@@ -371,7 +371,7 @@ def learned_and_chance(seed, episodes):
 
 
 def test_independent_ppo_learns_from_menus():
-    learned, chance, untrained = learned_and_chance(seed=0, episodes=480)
+    learned, chance, untrained = learned_and_chance(seed=0, episodes=320)
     assert learned >= max(2 * chance, 2 * untrained, 0.2)
 
 
