@@ -212,7 +212,7 @@ def test_074_a_leader_that_never_answers_is_cut_off():
 def test_040_one_query_to_three_searchers_gives_each_document_once():
     env = small(searchers=3, local=["new_evidence", "duplication"], mix=0.5)
     env.step(assign(searcher_0="Ann", searcher_1="Ann", searcher_2="Ann"))
-    _, rewards, *_, infos = env.step({agent: search("Ann") for agent in env.asked()})
+    *_, infos = env.step({agent: search("Ann") for agent in env.asked()})
     terms = [infos[agent]["reward_terms"] for agent in env.rules.searcher_names]
     assert [term["new_evidence"] for term in terms] == [0.25, 0.0, 0.0]
     assert [term["duplication"] for term in terms] == [0.0, -0.5, -0.5]
@@ -249,7 +249,7 @@ def test_041_a_search_that_always_fails_ends_within_the_ticks():
         actions = dict.fromkeys(env.asked(), search("Ann"))
         if env.asked() == ("leader_0",):
             actions = assign(searcher_0="Ann", searcher_1="Bob")
-        observations, _, ends, cuts, infos = env.step(actions)
+        _, _, ends, cuts, infos = env.step(actions)
         ticks += 1
     assert ticks <= env.rules.longest
     assert all(cuts.values())
