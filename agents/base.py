@@ -1,7 +1,7 @@
 """What an agent is, and how an episode is played."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import gymnasium as gym
 
@@ -27,6 +27,10 @@ class Agent(ABC):
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         self.env = env
+
+    def _search(self, query: str) -> Any:
+        """Return the call that searches in a search environment."""
+        return cast(Any, self.env.unwrapped).search_call(query)
 
     @abstractmethod
     def reset(self, observation: Any, info: dict[str, Any]) -> None:

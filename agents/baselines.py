@@ -57,7 +57,7 @@ class RetrieveThenReadAgent(Agent):
     def act(self, observation: str, info: dict[str, Any]) -> Any:
         """Search in the first turn, answer in the second."""
         if info["turn"] == 0:
-            return _search(self._question)
+            return self._search(self._question)
         return _answer(choose_answer(self._question, parse_passages(observation)))
 
 
@@ -80,7 +80,7 @@ class IterativeAgent(Agent):
     def act(self, observation: str, info: dict[str, Any]) -> Any:
         """Search again while there is a new name to ask for, then answer."""
         if info["turn"] == 0:
-            return _search(self._question)
+            return self._search(self._question)
         for passage in parse_passages(observation):
             self._passages.setdefault(passage.id, passage)
         may_search = info["turn"] < self.max_searches and info["turns_left"] > 1
@@ -88,7 +88,7 @@ class IterativeAgent(Agent):
         if query is None:
             return _answer(choose_answer(self._question, tuple(self._passages.values())))
         self._asked.add(query)
-        return _search(query)
+        return self._search(query)
 
     def _next_query(self) -> str | None:
         """Return the most promising name that was not asked for yet, or None."""
@@ -110,10 +110,6 @@ class IterativeAgent(Agent):
 
     def _is_known(self, name: str) -> bool:
         return any(name.lower() in passage.title.lower() for passage in self._passages.values())
-
-
-def _search(query: str) -> dict[str, Any]:
-    return {"name": "search", "arguments": {"query": query}}
 
 
 def _answer(text: str) -> dict[str, Any]:

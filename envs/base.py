@@ -4,7 +4,7 @@ import copy
 import hashlib
 import json
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -16,8 +16,9 @@ from ..corpora.retrieval import Retriever
 from ..corpora.tasks import Split, Task, TaskSet
 from ..corpora.text import cut_text, replace_surrogates
 from . import transcript
-from .actions import Action, ProtocolError, ToolCall, check_arguments, cut_off
+from .actions import Action, ProtocolError, ToolCall
 from .backend import Rankings, retrieve
+from .calls import read_call
 from .episode import Call, Episode, Message, Pending, Snapshot
 from .findings import Finding
 from .outcome import Outcome
@@ -28,8 +29,6 @@ from .tools import Tool, ToolResult
 
 __all__ = ["SearchEnv", "Step"]
 
-_MAX_ARGUMENT_CHARS = 100_000
-_MAX_NOTE_CHARS = 200
 _FAILURE = "The search backend failed, so this episode does not count."
 _LAST_TURN = "\n\nThis is your last turn, and it takes nothing but your answer."
 _SPENT = "\n\nThe turn budget is spent; the episode is over."
@@ -133,11 +132,8 @@ class SearchEnv(gym.Env[str, Action], ABC):
         A vector of environments begins them all, asks the retriever once, and finishes them.
         """
         episode = self._running()
-        try:
-            pending = self._parse(action, episode)
-        except Exception as fault:  # an agent may send any object, and looking at it may fail
-            reason = f"The action could not be read ({type(fault).__name__})."
-            pending = Pending(None, {}, ProtocolError("malformed", reason))
+        wanted = "answer" if self.rules.is_answer_turn(episode.turn + 1) else None
+        pending = read_call(action, self.tools, last_turn_tool=wanted)
         if pending.tool is None:
             episode.messages.append(Message("agent", transcript.describe_action(action)))
         else:
@@ -221,6 +217,10 @@ class SearchEnv(gym.Env[str, Action], ABC):
         self._episode = state.episode.copy()
         self.np_random.bit_generator.state = copy.deepcopy(state.generator_state)
 
+    def search_call(self, query: str) -> ToolCall:
+        """Return the call that searches for a query."""
+        return {"name": "search", "arguments": {"query": query}}
+
     def reading_call(self, document_id: str) -> ToolCall:
         """Return the call that shows a whole document."""
         return {"name": "read", "arguments": {"document_id": document_id}}
@@ -284,48 +284,6 @@ class SearchEnv(gym.Env[str, Action], ABC):
         if self._episode is None or self._episode.is_over:
             raise ResetNeeded("the episode is over or was never begun; call reset() before step()")
         return self._episode
-
-    def _parse(self, action: object, episode: Episode) -> Pending:
-        error = action if isinstance(action, ProtocolError) else self._fault(action, episode)
-        if error is not None or not isinstance(action, Mapping):
-            return Pending(None, {}, error)
-        tool = self.tools[action["name"]]
-        arguments = {name: _clean(value) for name, value in action["arguments"].items()}
-        return Pending(
-            tool,
-            arguments,
-            queries=tool.queries(arguments),
-            is_well_formed=bool(action.get("well_formed", True)),
-            note=replace_surrogates(str(action.get("note", "")))[:_MAX_NOTE_CHARS],
-        )
-
-    def _fault(self, action: object, episode: Episode) -> ProtocolError | None:
-        """Return what is wrong with an action, or None."""
-        if not isinstance(action, Mapping):
-            return ProtocolError(
-                "malformed",
-                "An action is an object with a 'name' and 'arguments'; "
-                f"got {type(action).__name__}. The tools: {', '.join(self.tools)}.",
-            )
-        if action.get("is_cut") is True:
-            return cut_off()
-        name, arguments = action.get("name"), action.get("arguments")
-        if not isinstance(name, str) or name not in self.tools:
-            shown = replace_surrogates(repr(name)[:60])
-            reason = f"There is no tool {shown}. The tools: {', '.join(self.tools)}."
-            return ProtocolError("unknown_tool", reason)
-        signature = self.tools[name].signature
-        if not isinstance(arguments, Mapping):
-            reason = f"{name} needs its arguments as an object: {signature.usage}."
-            return ProtocolError("bad_arguments", reason)
-        fault = check_arguments(signature, arguments)
-        if fault is not None:
-            return ProtocolError("bad_arguments", f"{fault}.")
-        if name != "answer" and self.rules.is_answer_turn(episode.turn + 1):
-            return ProtocolError(
-                "last_turn", f"The last turn takes nothing but answer, not {name}."
-            )
-        return None
 
     def _run(self, pending: Pending, rankings: Rankings | BackendError) -> ToolResult:
         if pending.error is not None or pending.tool is None:
@@ -394,7 +352,3 @@ def _final_info(episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
         "gold_answers": episode.task.answers,
         "evidence": episode.task.evidence,
     }
-
-
-def _clean(value: object) -> object:
-    return replace_surrogates(value[:_MAX_ARGUMENT_CHARS]) if isinstance(value, str) else value

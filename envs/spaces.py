@@ -91,8 +91,9 @@ class ToolCalls(Space[ToolCall]):
     def sample(self, mask: Any = None, probability: Any = None) -> ToolCall:
         """Return a plausible call of a tool drawn at random; masks are ignored."""
         tool = self.tools[int(self.np_random.integers(len(self.tools)))]
-        required = (parameter for parameter in tool.parameters if parameter.is_required)
-        arguments = {parameter.name: self._sample_argument(parameter) for parameter in required}
+        required = [parameter for parameter in tool.parameters if parameter.is_required]
+        chosen = required or tool.parameters
+        arguments = {parameter.name: self._sample_argument(parameter) for parameter in chosen}
         return {"name": tool.name, "arguments": arguments}
 
     def _sample_argument(self, parameter: Parameter) -> str | int:

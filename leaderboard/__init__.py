@@ -4,6 +4,7 @@ from .certify import certify
 from .evaluate import EnvironmentChoice, Episode, Evaluation, Row, evaluate
 from .report import write_report
 from .statistics import Interval, bootstrap_mean
+from .teams import TeamComparison, compare_teams
 
 __all__ = [
     "EnvironmentChoice",
@@ -11,8 +12,10 @@ __all__ = [
     "Evaluation",
     "Interval",
     "Row",
+    "TeamComparison",
     "bootstrap_mean",
     "certify",
+    "compare_teams",
     "evaluate",
     "write_report",
 ]

@@ -29,6 +29,7 @@ __all__ = [
     "Row",
     "evaluate",
     "metric_values",
+    "plan_episodes",
 ]
 
 METRICS = (
@@ -231,14 +232,14 @@ def _chunks(
 ) -> Iterator[_Chunk]:
     order = 0
     for label, choice in choices.items():
-        plan = _plan(tasks[label], episodes, seed)
+        planned = plan_episodes(tasks[label], episodes, seed)
         for agent in agents:
-            for start in range(0, len(plan), _CHUNK):
-                yield _Chunk(order, choice, agent, tuple(plan[start : start + _CHUNK]))
+            for start in range(0, len(planned), _CHUNK):
+                yield _Chunk(order, choice, agent, tuple(planned[start : start + _CHUNK]))
                 order += 1
 
 
-def _plan(tasks: TaskSet, episodes: int | None, seed: int) -> list[tuple[str, int]]:
+def plan_episodes(tasks: TaskSet, episodes: int | None, seed: int) -> list[tuple[str, int]]:
     """Return the task and the seed of each episode."""
     count = len(tasks) if episodes is None else episodes
     order = np.random.default_rng(np.random.SeedSequence([seed])).permutation(len(tasks))

@@ -59,6 +59,31 @@ def test_bench_prints_a_table_and_writes_both_files(tmp_path):
     assert "turn 1 search(" in shown.stdout
 
 
+def test_teams_are_played_beside_the_agents_and_shown(tmp_path):
+    out = tmp_path / "out"
+    arguments = ("--env", "seekgym/QA-v0", "--episodes", "5", "--agent", "oracle", "--out", out)
+    done = seekgym("bench", *arguments, "--team", "seekgym/TeamQA-v0")
+    assert done.returncode == 0, done.stderr
+    assert "agents alone on the same 5 tasks" in done.stdout
+    assert "scripted-team*" in done.stdout
+    rows = json.loads((out / "TeamQA-v0.json").read_text(encoding="utf-8"))["rows"]
+    players = ["random-team", "reading-team", "scripted-team", "oracle"]
+    assert [row["player"] for row in rows] == players
+    traces = out / "TeamQA-v0-scripted-team.jsonl"
+    shown = seekgym("show", traces, "--number", "2").stdout
+    assert "leader_0    assign" in shown
+    assert shown.count("speed-up") == 1
+    assert seekgym("show", traces, "--html", tmp_path / "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("<table>") == 5
+    for wrong in (("show", traces, "--number", "9"), ("bench", "--team", "seekgym/TeamQ-v0")):
+        done = seekgym(*wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    done = seekgym("show", out / "trajectories.jsonl", "--html", tmp_path / "x.html")
+    assert done.returncode == 2
+    assert "--html is for the traces of teams" in done.stderr
+
+
 def test_bench_takes_a_folder_of_ones_own(tmp_path):
     documents = [{"id": f"d{i}", "title": f"T{i}", "text": f"word{i} is red"} for i in range(5)]
     tasks = [

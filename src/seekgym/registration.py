@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple
 
 import gymnasium as gym
+import pettingzoo  # type: ignore[import-untyped]
 
-__all__ = ["ENVIRONMENTS", "Environment", "register_all"]
+__all__ = ["ENVIRONMENTS", "TEAM_CONFIGURATIONS", "Environment", "register_all"]
 
 
 class Environment(NamedTuple):
@@ -143,7 +144,29 @@ ENVIRONMENTS = (
             "max_turns": 40,
         },
     ),
+    Environment(
+        "seekgym/TeamLeader-v0",
+        "team.leader:TeamLeaderEnv",
+        "lead three scripted searchers through a universe of 1,000 people",
+    ),
 )
+
+# Teams of several learning agents, for pettingzoo.make: id and arguments.
+TEAM_CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "seekgym/Team-v0": {},
+    "seekgym/TeamGraph-v0": {
+        "world": "knowledge:entities=600,kinds=('parallel','comparison','conjunction')",
+        "rounds": 4,
+        "search_turns": 7,
+    },
+    "seekgym/TeamQA-v0": {"world": "qa:hotpotqa-100"},
+    "seekgym/TeamPair-v0": {"searchers": 2, "answerer": False},
+    "seekgym/TeamMenu-v0": {
+        "world": "phantom:people=200,hops=(1, 2)",
+        "searchers": 2,
+        "rounds": 2,
+    },
+}
 
 
 def register_all() -> None:
@@ -158,3 +181,18 @@ def register_all() -> None:
             vector_entry_point=f"seekgym.envs.{module}:make_vector",
             kwargs=dict(environment.arguments),
         )
+    _register_teams()
+
+
+def _register_teams() -> None:
+    """Register the teams with PettingZoo, where it has a registry (1.27 and newer)."""
+    register = getattr(pettingzoo, "register", None)
+    if register is None:
+        return
+    for team_id, arguments in TEAM_CONFIGURATIONS.items():
+        if team_id in pettingzoo.parallel_registry:
+            continue
+        prefix = "menu_" if "Menu" in team_id else ""
+        for kind, maker in (("parallel", "parallel_env"), ("aec", "env")):
+            entry_point = f"seekgym.envs.team:{prefix}{maker}"
+            register(kind, team_id, entry_point=entry_point, kwargs=dict(arguments))

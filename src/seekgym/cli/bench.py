@@ -28,6 +28,7 @@ from ..leaderboard.report import HEADINGS
 from ..registration import ENVIRONMENTS
 from .console import console, errors
 from .policies import POLICIES, make_policies
+from .teams import TEXT_TEAMS, check_teams, play_teams
 
 __all__ = ["bench"]
 
@@ -79,6 +80,13 @@ def bench(
     concurrency: Annotated[
         int | None, typer.Option(help="For local and chat: how many episodes play at once.")
     ] = None,
+    team: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A team, repeatable, played beside the agents: "
+            f"{', '.join(TEXT_TEAMS)}. {TEXT_TEAMS[1]} if no environment is named."
+        ),
+    ] = None,
 ) -> None:
     """Play agents in environments; print a table, write results.json and report.html."""
     choices = _choices(env, corpus, tasks)
@@ -92,6 +100,8 @@ def bench(
         max_tokens=max_tokens,
         concurrency=concurrency,
     )
+    is_all = env is None and corpus is None
+    teams = check_teams(team or ([TEXT_TEAMS[1]] if is_all else []))
     folder = _folder(out)
     columns = (
         TextColumn("Playing"),
@@ -128,6 +138,8 @@ def bench(
     arguments = shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["bench"] else "bench"
     write_report(evaluation, folder, command=f"seekgym {arguments}")
     _print_tables(evaluation)
+    for team_id in teams:
+        play_teams(team_id, agent or list(AGENTS), folder, episodes=episodes, seed=seed)
     written = f"Wrote {folder / 'results.json'} and {folder / 'report.html'}"
     console.print(written, soft_wrap=True, markup=False, highlight=False)
 

@@ -11,9 +11,11 @@ from rich.table import Table
 from ..agents import AGENTS
 from ..agents.rollouts import Trajectory, read_trajectories
 from ..corpora.errors import ConfigurationError, raise_unknown
+from ..envs.team.trace import is_trace
 from ..envs.transcript import describe_action
 from ..registration import ENVIRONMENTS
 from .console import console, printable
+from .teams import show_traces
 
 __all__ = ["list_environments", "play", "show"]
 
@@ -67,8 +69,16 @@ def show(
     number: Annotated[
         int | None, typer.Option(help="Show only this one, counted from 1.", min=1)
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a team's timeline to this page instead.")
+    ] = None,
 ) -> None:
-    """Show recorded episodes so that they can be read."""
+    """Show recorded episodes so that they can be read: turns, or the timeline of a team."""
+    if is_trace(file):
+        show_traces(file, number, html)
+        return
+    if html is not None:
+        raise ConfigurationError(f"--html is for the traces of teams, and {file} holds none")
     trajectories = list(read_trajectories(file))
     if not trajectories:
         raise ConfigurationError(f"{file}: no trajectories; it needs one JSON object a line")

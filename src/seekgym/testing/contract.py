@@ -12,7 +12,6 @@ from gymnasium.utils.env_checker import check_env
 
 from ..corpora.errors import BackendError
 from ..corpora.retrieval import Hit
-from ..envs.actions import ToolCall
 from ..envs.transcript import describe_action
 from .probe import HOSTILE, Case, CheckFailedError, Record, actions_for, record
 
@@ -147,9 +146,8 @@ def check_backend_failure(case: Case) -> None:
     env = case.search_env()
     env.reset(seed=0)
     env.retriever = _BrokenRetriever()
-    call: ToolCall = {"name": "search", "arguments": {"query": "anything"}}
     with _quiet_log():
-        _, reward, terminated, truncated, info = env.step(call)
+        _, reward, terminated, truncated, info = env.step(env.search_call("anything"))
     _expect(truncated and not terminated, "a failing backend did not truncate the episode")
     _expect(info["failure"] == "infrastructure", f"info['failure'] is {info['failure']!r}")
     _expect(info["valid"] is False, "info['valid'] is not False")

@@ -75,7 +75,7 @@ def check_snapshots(case: Case) -> None:
     env, other = case.search_env(), case.search_env()
     script = actions_for(env, 4, seed=8)
     env.reset(seed=8)
-    env.step({"name": "search", "arguments": {"query": "first"}})
+    env.step(env.search_call("first"))
     state = env.snapshot()
     size = len(pickle.dumps(state))
     if size > _SNAPSHOT_BYTES:
