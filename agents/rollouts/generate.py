@@ -2,26 +2,52 @@
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
-from ...corpora.errors import ConfigurationError
+from ...corpora.errors import BackendError, ConfigurationError
 from ...envs.base import SearchEnv
 from ...envs.rules import check_at_least
 from ...envs.wrappers import TextProtocol
+from .budget import Budget
 from .running import EpisodePlan, RunningEpisode, Start
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from ..policy import Policy
 
-__all__ = ["EnvironmentPool", "generate", "play_plans", "resume", "rollout_plans"]
+__all__ = [
+    "EnvironmentPool",
+    "Workers",
+    "generate",
+    "in_order",
+    "make_environment",
+    "make_policy",
+    "play_episodes",
+    "play_lazily",
+    "play_plans",
+    "resume",
+    "rollout_plans",
+]
+
+
+class Workers(Protocol):
+    """Plays plans elsewhere, for example on a cluster: see ``cluster.RayWorkers``."""
+
+    def play(
+        self,
+        policy: "Policy | Callable[[], Policy]",
+        environment: str | gym.Env[Any, Any],
+        arguments: Mapping[str, Any] | None,
+        plans: Sequence[EpisodePlan],
+    ) -> Iterator[Trajectory]:
+        """Give each plan's trajectory, in any order."""
 
 
 def generate(
-    policy: "Policy",
+    policy: "Policy | Callable[[], Policy]",
     environment: str | gym.Env[Any, Any],
     *,
     episodes: int,
@@ -29,6 +55,8 @@ def generate(
     seed: int = 0,
     arguments: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    workers: Workers | None = None,
     on_finished: Callable[[Trajectory], None] = lambda trajectory: None,
 ) -> list[Trajectory]:
     """Play episodes and return their trajectories, in the order of their plans.
@@ -38,21 +66,33 @@ def generate(
     episodes play at once, nor on which one ends first.
 
     Args:
-        policy: Who plays.
+        policy: Who plays, or a function without arguments that makes it.
         environment: An environment's id, or one that was made.
         episodes: How many, in all.
         group_size: How many of them begin alike; divides ``episodes``.
         seed: Decides the tasks and the policy's draws.
         arguments: What ``gym.make`` is given beside the id.
         options: The options of each reset.
+        budget: What each episode may use until it is put aside, to be resumed.
+        workers: Who plays if not this process, for example ``RayWorkers(2)``.
         on_finished: Called with each trajectory as soon as it is there, in any order.
 
     Raises:
         ConfigurationError: An argument is out of range, or there is no such search environment.
     """
-    plans = rollout_plans(episodes, group_size=group_size, seed=seed, options=options)
-    pool = EnvironmentPool(environment, arguments, protocol=policy.protocol)
-    return _sorted(_told(play_plans(policy, pool, plans), on_finished), plans)
+    plans = rollout_plans(
+        episodes, group_size=group_size, seed=seed, options=options, budget=budget
+    )
+    return list(
+        play_lazily(
+            policy,
+            environment,
+            plans,
+            arguments=arguments,
+            workers=workers,
+            on_finished=on_finished,
+        )
+    )
 
 
 def resume(
@@ -62,6 +102,7 @@ def resume(
     *,
     seed: int = 0,
     arguments: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
 ) -> list[Trajectory]:
     """Play suspended trajectories on; return them all, finished ones as they are.
 
@@ -73,6 +114,10 @@ def resume(
         environment: The environment that they were played in.
         seed: Decides the policy's further draws.
         arguments: What ``gym.make`` is given beside the id.
+        budget: What each may use until it is put aside again.
+
+    Raises:
+        ConfigurationError: Two of the suspended ones have the same id.
     """
     plans = [
         EpisodePlan(
@@ -80,15 +125,19 @@ def resume(
             id=trajectory.id,
             group=trajectory.group,
             seed=trajectory.seed,
-            entropy=(seed, 2, order),
+            entropy=(seed, 2, order, len(trajectory.turns)),
             options={"task": trajectory.task_id},
             start=Start(trajectory, len(trajectory.turns)),
+            budget=budget,
         )
         for order, trajectory in enumerate(trajectories)
         if trajectory.is_suspended
     ]
-    pool = EnvironmentPool(environment, arguments, protocol=policy.protocol)
-    played = _sorted(play_plans(policy, pool, plans), plans)
+    if len({plan.id for plan in plans}) < len(plans):
+        raise ConfigurationError(
+            "two suspended trajectories have the same id; resume those of one rollout at a time"
+        )
+    played = play_lazily(policy, environment, plans, arguments=arguments)
     results = list(trajectories)
     for plan, trajectory in zip(plans, played, strict=True):
         results[plan.order] = trajectory
@@ -101,6 +150,7 @@ def rollout_plans(
     group_size: int = 1,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
 ) -> list[EpisodePlan]:
     """Return what a rollout plays: groups of episodes that begin alike.
 
@@ -124,19 +174,47 @@ def rollout_plans(
             seed=int(seeds[order // group_size]),
             entropy=(seed, 1, order),
             options=dict(options or {}),
+            budget=budget,
         )
         for order in range(episodes)
     ]
 
 
+def play_lazily(
+    policy: "Policy | Callable[[], Policy]",
+    environment: str | gym.Env[Any, Any],
+    plans: Sequence[EpisodePlan],
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    workers: Workers | None = None,
+    on_finished: Callable[[Trajectory], None] = lambda trajectory: None,
+) -> Iterator[Trajectory]:
+    """Play plans and give their trajectories in order, each as soon as it is its turn."""
+    if workers is not None:
+        played = workers.play(policy, environment, arguments, plans)
+    else:
+        player = make_policy(policy)
+        pool = EnvironmentPool(environment, arguments, protocol=player.protocol)
+        played = play_plans(player, pool, plans)
+    return in_order(_told(played, on_finished), plans)
+
+
 def play_plans(
+    policy: "Policy", pool: "EnvironmentPool", plans: Iterable[EpisodePlan]
+) -> Iterator[Trajectory]:
+    """Let a policy play plans; give each trajectory as soon as it is there."""
+    for _, trajectory in play_episodes(policy, pool, plans):
+        yield trajectory
+
+
+def play_episodes(
     policy: "Policy",
     pool: "EnvironmentPool",
     plans: Iterable[EpisodePlan],
     *,
     keeps_snapshots: bool = False,
-) -> Iterator[Trajectory]:
-    """Let a policy play plans; give each trajectory as soon as it is there."""
+) -> Iterator[tuple[RunningEpisode, Trajectory]]:
+    """Let a policy play plans; give each episode with its trajectory, snapshots and all."""
     running: dict[str, RunningEpisode] = {}
 
     def begin() -> Iterator[RunningEpisode]:
@@ -148,8 +226,56 @@ def play_plans(
             yield episode
 
     for trajectory in policy.play(begin()):
-        pool.give_back(running.pop(trajectory.id).env)
-        yield trajectory
+        episode = running.pop(trajectory.id)
+        pool.give_back(episode.env)
+        yield episode, trajectory
+
+
+def in_order(
+    trajectories: Iterable[Trajectory], plans: Iterable[EpisodePlan]
+) -> Iterator[Trajectory]:
+    """Give trajectories in the order of their plans, each as soon as it is its turn."""
+    waiting: dict[str, Trajectory] = {}
+    arriving = iter(trajectories)
+    for plan in plans:
+        while plan.id not in waiting:
+            trajectory = next(arriving, None)
+            if trajectory is None:
+                raise BackendError(f"the policy gave no trajectory for episode {plan.id!r}")
+            waiting[trajectory.id] = trajectory
+        yield waiting.pop(plan.id)
+    for _ in arriving:  # lets whoever plays come to its end
+        pass
+
+
+def make_environment(
+    environment: str | gym.Env[Any, Any], arguments: Mapping[str, Any] | None = None
+) -> gym.Env[Any, Any]:
+    """Return the environment, made now if an id was given.
+
+    Raises:
+        ConfigurationError: It is no search environment, or arguments were given for one that
+            was made.
+    """
+    if not isinstance(environment, str):
+        if arguments:
+            raise ConfigurationError("arguments are for an environment's id, not for one made")
+        env = environment
+    else:
+        try:
+            env = gym.make(environment, **(arguments or {}))
+        except (gym.error.Error, ModuleNotFoundError) as error:
+            raise ConfigurationError(f"environment {environment!r}: {error}") from None
+    if not isinstance(env.unwrapped, SearchEnv):
+        raise ConfigurationError(f"{environment} is no search environment")
+    return env
+
+
+def make_policy(policy: "Policy | Callable[[], Policy]") -> "Policy":
+    """Return the policy, made now if a function was given that makes it."""
+    from ..policy import Policy
+
+    return policy if isinstance(policy, Policy) else policy()
 
 
 class EnvironmentPool:
@@ -172,17 +298,7 @@ class EnvironmentPool:
         *,
         protocol: str | None = None,
     ) -> None:
-        if isinstance(environment, str):
-            try:
-                env = gym.make(environment, **(arguments or {}))
-            except (gym.error.Error, ModuleNotFoundError) as error:
-                raise ConfigurationError(f"environment {environment!r}: {error}") from None
-        elif arguments:
-            raise ConfigurationError("arguments are for an environment's id, not for one made")
-        else:
-            env = environment
-        if not isinstance(env.unwrapped, SearchEnv):
-            raise ConfigurationError(f"{environment} is no search environment")
+        env = make_environment(environment, arguments)
         self._first = env if protocol is None else TextProtocol(env, protocol)
         self._free = [copy.deepcopy(self._first)]
 
@@ -201,8 +317,3 @@ def _told(
     for trajectory in trajectories:
         on_finished(trajectory)
         yield trajectory
-
-
-def _sorted(trajectories: Iterable[Trajectory], plans: Sequence[EpisodePlan]) -> list[Trajectory]:
-    by_id = {trajectory.id: trajectory for trajectory in trajectories}
-    return [by_id[plan.id] for plan in plans]
