@@ -1,6 +1,8 @@
 """Rollouts over a Ray cluster: environments and policies live in actors."""
 
 import os
+import pickle
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType, TracebackType
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["RayWorkers"]
 
 _STORE_BYTES = 200_000_000
-Job = tuple["Policy | Callable[[], Policy]", str | gym.Env[Any, Any], Mapping[str, Any] | None]
+_LOCAL = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # without it Ray listens beyond loopback
+}
 
 
 class RayWorkers:
@@ -73,13 +78,16 @@ class RayWorkers:
         Raises:
             MissingExtraError: Ray is not installed.
         """
+        is_local = self.address is None and "RAY_ADDRESS" not in os.environ
+        if is_local:
+            for name, value in _LOCAL.items():
+                os.environ.setdefault(name, value)
         try:
             import ray
         except ImportError:
             raise MissingExtraError("ray", "ray") from None
         if not ray.is_initialized():
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            ray.init(address=self.address, **({} if self.address else self._local_settings()))
+            ray.init(self.address, **(self._local_settings() if is_local else {}))
             self._is_ours = True
         self._ray = ray
         self._actors = [self._start(ray) for _ in range(self.count)]
@@ -118,7 +126,9 @@ class RayWorkers:
             with self:
                 yield from self.play(policy, environment, arguments, plans)
             return
-        job = self._ray.put((policy, environment, arguments))
+        # what is importable here is to be importable there
+        pickled = self._ray.cloudpickle.dumps((policy, environment, arguments))
+        job = self._ray.put((sys.path, pickled))
         pieces = deque(
             plans[start : start + self.episodes] for start in range(0, len(plans), self.episodes)
         )
@@ -165,8 +175,7 @@ class RayWorkers:
             "include_dashboard": False,
             "object_store_memory": _STORE_BYTES,
             "log_to_driver": False,
-            "logging_level": "warning",
-            "_node_ip_address": "127.0.0.1",
+            "logging_level": "error",
         }
 
 
@@ -187,7 +196,9 @@ class _Player:
         import ray
 
         if job[0] != self._job:
-            policy, environment, arguments = ray.get(job[0])
+            path, pickled = ray.get(job[0])
+            sys.path.extend(each for each in path if each not in sys.path)
+            policy, environment, arguments = pickle.loads(pickled)
             self._policy = make_policy(policy)
             self._pool = self._pool_of(environment, arguments, self._policy.protocol)
             self._job = job[0]

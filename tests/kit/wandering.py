@@ -15,9 +15,7 @@ NAME = re.compile(r"\w*[A-Z0-9]\w*")
 ID = re.compile(r"^(?:\d+\. )?\[([^\]\n]+)\]", re.MULTILINE)
 WRITTEN = {
     "search-r1": lambda name, value: f"<think>so</think><{name}>{value}</{name}>",
-    "hermes": lambda name, value: (
-        f"<tool_call>{json.dumps({'name': name, 'arguments': {ARGUMENTS[name]: value}})}</tool_call>"
-    ),
+    "hermes": lambda name, value: f"<tool_call>{json.dumps(call(name, value))}</tool_call>",
     "react": lambda name, value: f"Thought: so\nAction: {name}[{' '.join(value.split())}]",
 }
 ARGUMENTS = {"search": "query", "read": "document_id", "answer": "text"}
@@ -117,7 +115,7 @@ class _Wanderer:
 
     def say(self, name, value):
         if self.policy.protocol is None:
-            return {"name": name, "arguments": {ARGUMENTS[name]: value}}
+            return call(name, value)
         return WRITTEN[self.policy.protocol](name, value)
 
     def finish(self):
@@ -150,6 +148,10 @@ class Dying(WanderingPolicy):
                     open(self.mark, "w").close()
                 os.kill(os.getpid(), signal.SIGKILL)
             yield episode
+
+
+def call(name, value):
+    return {"name": name, "arguments": {ARGUMENTS[name]: value}}
 
 
 def lines(trajectories):
