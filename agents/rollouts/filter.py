@@ -4,11 +4,10 @@ Each is a stage that gives trajectories as they came, or drops them; none change
 """
 
 import json
-import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from .calls import TurnCall, calls_of
 from .grounding import is_grounded, words
@@ -213,9 +212,8 @@ class Deduplicated(Stage):
         """Give the first of each."""
         seen = set()
         for trajectory in trajectories:
-            actions = [encodable(turn.action) for turn in trajectory.turns]
-            text = json.dumps([trajectory.env_hash, trajectory.task_id, actions], sort_keys=True)
-            key = re.sub(r"(?:\\[nrt]|\s)+", " ", text.casefold())
+            actions = [_plain(encodable(turn.action)) for turn in trajectory.turns]
+            key = json.dumps([trajectory.env_hash, trajectory.task_id, actions], sort_keys=True)
             if key not in seen:
                 seen.add(key)
                 yield trajectory
@@ -225,6 +223,15 @@ def has_variance(group: Sequence[Trajectory]) -> bool:
     """Tell whether the members of a group that count were paid differently."""
     rewards = [each.total_reward for each in group if Valid().keeps(each) and not each.is_suspended]
     return bool(rewards) and max(rewards) - min(rewards) > _TOLERANCE
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold with its texts in lower case and evenly spaced."""
+    if isinstance(value, str):
+        return " ".join(value.casefold().split())
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _answer_in_question(trajectory: Trajectory) -> bool:

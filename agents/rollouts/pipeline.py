@@ -56,6 +56,10 @@ class Stage(ABC):
     def __call__(self, trajectories: Iterable[Trajectory] = ()) -> Iterator[Trajectory]:
         """Give trajectories, as soon as it can."""
 
+    def __iter__(self) -> Iterator[Trajectory]:
+        """Give what the stage gives if nothing comes in."""
+        return self()
+
     def __or__(self, following: Function) -> "Pipeline":
         """Return both, one after the other."""
         return Pipeline([self, following])

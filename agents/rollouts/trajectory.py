@@ -134,7 +134,8 @@ class Trajectory:
         for name in ("arguments", "outcome"):
             if not isinstance(values.get(name), dict):
                 record.fail(name, f"must be an object, got {values.get(name)!r:.60}")
-        golds = values["outcome"].get("gold_answers", [])
+        golds = values["outcome"].get("gold_answers")
+        golds = [] if golds is None else golds  # an episode that did not end tells none
         if not isinstance(golds, list) or not all(isinstance(gold, str) for gold in golds):
             record.fail("outcome", f"gold_answers must be a list of texts, got {golds!r:.60}")
         values["wrappers"] = tuple(values.get("wrappers", ()))
