@@ -5,7 +5,7 @@ turns before it again, and draws anew. ``parent`` and ``shared_turns`` of each t
 the tree; ``turn_owners`` and ``tree_of`` read it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -176,17 +176,23 @@ def generate_tails(
 def tree_of(trajectories: Iterable[Trajectory]) -> dict[str, str]:
     """Return for each trajectory's id the id of its tree's first chain.
 
+    Args:
+        trajectories: Of one rollout, parents before their branches.
+
     Raises:
-        CorpusError: A parent is not among the trajectories.
+        CorpusError: A parent is not there, or comes after its branch.
     """
-    return {name: owners[0] for name, owners in turn_owners(trajectories).items() if owners}
+    trees: dict[str, str] = {}
+    for each in trajectories:
+        _check_parent(each, trees)
+        trees[each.id] = trees[each.parent] if each.parent else each.id
+    return trees
 
 
 def turn_owners(trajectories: Iterable[Trajectory]) -> dict[str, tuple[str, ...]]:
     """Return for each trajectory's id, turn by turn, the id of the one that played the turn.
 
-    Two trajectories pass through the same node where they have the same owner for the same
-    turn. A trajectory's first owner names its tree.
+    Two trajectories pass through the same node where they have the same owner for the same turn.
 
     Args:
         trajectories: Of one rollout, parents before their branches.
@@ -196,14 +202,18 @@ def turn_owners(trajectories: Iterable[Trajectory]) -> dict[str, tuple[str, ...]
     """
     owners: dict[str, tuple[str, ...]] = {}
     for each in trajectories:
-        if each.parent and each.parent not in owners:
-            raise CorpusError(
-                f"trajectory {each.id!r} branches off from {each.parent!r}, which does not come "
-                "before it; pass whole groups, in the order in which they were played"
-            )
+        _check_parent(each, owners)
         shared = owners[each.parent][: each.shared_turns] if each.parent else ()
         owners[each.id] = shared + (each.id,) * (len(each.turns) - each.shared_turns)
     return owners
+
+
+def _check_parent(trajectory: Trajectory, known: Container[str]) -> None:
+    if trajectory.parent and trajectory.parent not in known:
+        raise CorpusError(
+            f"trajectory {trajectory.id!r} branches off from {trajectory.parent!r}, which does "
+            "not come before it; pass whole groups, in the order in which they were played"
+        )
 
 
 class _Grove:
