@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["RayWorkers"]
 
 _STORE_BYTES = 200_000_000
+_START_S = 120.0
 _LOCAL = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # without it Ray listens beyond loopback
@@ -36,9 +37,9 @@ class RayWorkers:
     replaced and its piece is played again; a piece comes back whole or not at all.
 
     If Ray runs already it is used and left running; else a cluster on this machine alone is
-    started, and stopped at the end. As a context manager the actors stay from one rollout to
-    the next, which saves the seconds of their start. An environment that no import registers is
-    passed as an object, or as ``module:Id``.
+    started, on loopback unless ``ray`` was imported before, and stopped at the end. As a context
+    manager the actors stay from one rollout to the next, which saves the seconds of their start.
+    An environment that no import registers is passed as an object, or as ``module:Id``.
 
     Args:
         count: How many actors.
@@ -145,7 +146,14 @@ class RayWorkers:
         }
         missing = sum(map(len, pieces))
         while missing:
-            [done], _ = ray.wait(list(work), num_returns=1)
+            is_played = any(piece for _, piece in work.values())
+            ready, _ = ray.wait(list(work), timeout=None if is_played else _START_S)
+            if not ready:
+                raise BackendError(
+                    f"no Ray actor could be started within {_START_S} s; an actor needs "
+                    f"gpus={self.gpus}, the cluster has free: {ray.available_resources()}"
+                )
+            done = ready[0]
             place, piece = work.pop(done)
             try:
                 played = ray.get(done) if piece else ()
@@ -167,7 +175,9 @@ class RayWorkers:
                 work[self._actors[place].play.remote([job], piece)] = (place, piece)
 
     def _start(self, ray: ModuleType) -> Any:
-        return ray.remote(num_cpus=1, num_gpus=self.gpus)(_Player).remote()
+        # no CPU is asked for: where there are fewer than actors, they share them
+        options = {"num_cpus": 0, "num_gpus": self.gpus, "scheduling_strategy": "SPREAD"}
+        return ray.remote(**options)(_Player).remote()
 
     def _local_settings(self) -> dict[str, Any]:
         return {
