@@ -7,6 +7,7 @@ The tree::
     ├── ConfigurationError (a ValueError)  an argument that cannot be used, and the way out
     ├── ScoringError (a ValueError)        a score that cannot be computed
     ├── BackendError (a RuntimeError)      a retriever or server failed: not the agent's fault
+    ├── TokenError (a ValueError)          tokens that are not those that a model read and drew
     └── MissingExtraError (an ImportError) an optional dependency is not installed
 """
 
@@ -21,6 +22,7 @@ __all__ = [
     "MissingExtraError",
     "ScoringError",
     "SeekgymError",
+    "TokenError",
     "raise_unknown",
 ]
 
@@ -43,6 +45,10 @@ class ScoringError(SeekgymError, ValueError):
 
 class BackendError(SeekgymError, RuntimeError):
     """Say which backend failed. An environment turns it into ``info["failure"]``."""
+
+
+class TokenError(SeekgymError, ValueError):
+    """Say which token of a trajectory does not fit the model that played."""
 
 
 class MissingExtraError(SeekgymError, ImportError):
