@@ -79,12 +79,12 @@ def cost_of(turn: Turn, *, tokens: int = 0) -> Cost:
 def total_cost(trajectories: Iterable[Trajectory]) -> Cost:
     """Return what trajectories cost together, each shared turn counted once, in its parent.
 
-    Tokens are those of the turns' spans; of a policy that has none, ``usage["output_tokens"]``.
+    Tokens are those of the turns' spans; of a policy that has none, ``usage["completion_tokens"]``.
     """
     total = Cost()
     for trajectory in trajectories:
         for turn in trajectory.turns[trajectory.shared_turns :]:
             total = total.plus(cost_of(turn))
         if all(turn.span is None for turn in trajectory.turns):
-            total = total.plus(Cost(tokens=int(trajectory.usage.get("output_tokens", 0))))
+            total = total.plus(Cost(tokens=int(trajectory.usage.get("completion_tokens", 0))))
     return total

@@ -159,11 +159,11 @@ class RayWorkers:
                 played = ray.get(done) if piece else ()
             except ray.exceptions.RayActorError as error:
                 deaths += 1
+                self._actors[place] = self._start(ray)
                 if deaths > self.restarts:
                     raise BackendError(
                         f"{deaths} Ray actors died in one rollout, the last one with: {error}"
                     ) from error
-                self._actors[place] = self._start(ray)
                 work[self._actors[place].is_ready.remote()] = (place, ())
                 if piece:
                     pieces.appendleft(piece)
