@@ -157,6 +157,8 @@ def test_no_leak_drops_copies_of_the_question(good):
         ((say("answer", "Bet"),), False),
         ((say("answer", "unknown"),), True),
         ((say("search", "Arl"), say("answer", "3 Bet")), False),
+        # as an address it was not seen, though each of its words was
+        ((say("search", "Arl"), say("search", "Arl/Bet")), False),
         # an error repeats what the agent wrote: that does not count as seen
         ((say("read", "Dun"), say("search", "Dun")), False),
     ],

@@ -125,6 +125,18 @@ def test_branches_differ_from_their_parents():
     assert len(same) < len(branches) / 4
 
 
+def test_branches_of_one_node_draw_differently():
+    shape = TailShape(chains=2, branches=3, tail=3)
+    leaves = generate_tails(WanderingPolicy(stops=0.1), hamlets(), groups=5, shape=shape)
+    siblings = {}
+    for leaf in leaves:
+        if leaf.parent:
+            siblings.setdefault(leaf.parent, []).append([turn.action for turn in leaf.turns])
+    alike = [each for each in siblings.values() if each[0] == each[1] == each[2]]
+    assert len(siblings) == 10
+    assert len(alike) < 4
+
+
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 3))
 def test_tails_branch_near_the_end_and_replay(seed, branches, tail):
