@@ -1,7 +1,7 @@
 """A policy that is a language model on this machine."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
@@ -13,7 +13,7 @@ from transformers import (
 )
 
 from ...corpora.errors import ConfigurationError, raise_unknown
-from ...envs.protocols import PROTOCOLS
+from ...envs.protocols import PROTOCOLS, Blank, Form, Protocol
 from ...envs.rules import check_at_least
 from ..policy import Policy
 from ..rollouts.running import RunningEpisode
@@ -157,9 +157,25 @@ class LocalPolicy(Policy):
         if episode.protocol is None:
             raise ConfigurationError("a local policy writes text: the episode needs a protocol")
         watch = StopWatch(self._texts, self.layout.text, episode.protocol.stop)
-        slot = _Slot(Talk(episode, self.layout, self.limits), watch)
+        slot = _Slot(Talk(episode, self.layout, self._limits_for(episode.protocol)), watch)
         self._guide(slot)
         return slot
+
+    def _limits_for(self, protocol: Protocol) -> Limits:
+        """Return the limits; a constrained reply is as long as its forms make it."""
+        if not self.is_constrained:
+            return self.limits
+        longest = max(self._longest(form) for form in protocol.forms())
+        return replace(self.limits, max_new_tokens=max(longest, self.limits.max_new_tokens))
+
+    def _longest(self, form: Form) -> int:
+        texts = "".join(part if isinstance(part, str) else part.end for part in form)
+        blanks = sum(isinstance(part, Blank) for part in form)
+        return len(texts.encode()) + blanks * self._blank_tokens
+
+    @property
+    def _blank_tokens(self) -> int:
+        return min(_BLANK_TOKENS, self.limits.max_new_tokens)
 
     def _advance(
         self, decoder: Decoder, active: list[tuple[int, _Slot]]
@@ -204,9 +220,12 @@ class LocalPolicy(Policy):
         protocol = talk.episode.protocol
         talk.guide = None
         if self.is_constrained and not talk.is_summary and protocol is not None:
-            limit = min(_BLANK_TOKENS, self.limits.max_new_tokens)
-            encode = self.layout.plain
-            talk.guide = Guide(protocol.forms(), self._texts, encode, max_tokens=limit)
+            talk.guide = Guide(
+                protocol.forms(),
+                self._texts,
+                self.layout.plain,
+                max_tokens=self._blank_tokens,
+            )
             talk.give(talk.guide.forced())
 
 
