@@ -180,7 +180,7 @@ def evaluate(
     choices = {choice.label: choice for choice in environments}
     tasks = {label: player.search_env(choice).tasks for label, choice in choices.items()}
     chunks = list(_chunks(agents, choices, tasks, episodes, seed))
-    plans = {label: _plan(tasks[label], episodes, seed) for label in choices if policies}
+    plans = {label: plan_episodes(tasks[label], episodes, seed) for label in choices if policies}
     total = sum(len(chunk.episodes) for chunk in chunks)
     total += len(policies) * sum(map(len, plans.values()))
     played: dict[int, list[Episode]] = {}

@@ -7,7 +7,8 @@ import gymnasium as gym
 
 from ..agents.policy import Policy
 from ..agents.rollouts import EpisodePlan, Trajectory
-from ..agents.rollouts.generate import EnvironmentPool, play_plans
+from ..agents.rollouts.generate import play_plans
+from ..agents.rollouts.pool import EnvironmentPool
 
 __all__ = ["play_policy"]
 

@@ -15,8 +15,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_code_runs(capsys):
-    pages = README + (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8")
-    pages += (ROOT / "docs" / "team.md").read_text(encoding="utf-8")
+    pages = README + "".join(
+        (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        for page in ("knowledge", "rollouts", "team")
+    )
     blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
     assert blocks
     names = {}

@@ -1,17 +1,16 @@
 """Rollouts: many episodes of one environment, played by one policy."""
 
-import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
-from ...corpora.errors import ConfigurationError
-from ...envs.base import SearchEnv
+from ...corpora.errors import BackendError, ConfigurationError
 from ...envs.rules import check_at_least
-from ...envs.wrappers import TextProtocol
+from .budget import Budget
+from .pool import EnvironmentPool, identity_of
 from .running import EpisodePlan, RunningEpisode, Start
 from .store import RunFile
 from .trajectory import Trajectory
@@ -19,11 +18,34 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from ..policy import Policy
 
-__all__ = ["EnvironmentPool", "generate", "play_plans", "resume", "rollout_plans"]
+__all__ = [
+    "Workers",
+    "generate",
+    "in_order",
+    "make_policy",
+    "play_episodes",
+    "play_lazily",
+    "play_plans",
+    "resume",
+    "rollout_plans",
+]
+
+
+class Workers(Protocol):
+    """Plays plans elsewhere, for example on a cluster: see ``cluster.RayWorkers``."""
+
+    def play(
+        self,
+        policy: "Policy | Callable[[], Policy]",
+        environment: str | gym.Env[Any, Any],
+        arguments: Mapping[str, Any] | None,
+        plans: Sequence[EpisodePlan],
+    ) -> Iterator[Trajectory]:
+        """Give each plan's trajectory, in any order."""
 
 
 def generate(
-    policy: "Policy",
+    policy: "Policy | Callable[[], Policy]",
     environment: str | gym.Env[Any, Any],
     *,
     episodes: int,
@@ -31,6 +53,8 @@ def generate(
     seed: int = 0,
     arguments: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    workers: Workers | None = None,
     path: str | os.PathLike[str] | None = None,
     on_finished: Callable[[Trajectory], None] = lambda trajectory: None,
 ) -> list[Trajectory]:
@@ -45,13 +69,15 @@ def generate(
     lost to a failure. ``episodes`` may have grown.
 
     Args:
-        policy: Who plays.
+        policy: Who plays, or a function without arguments that makes it.
         environment: An environment's id, or one that was made.
         episodes: How many, in all.
         group_size: How many of them begin alike; divides ``episodes``.
         seed: Decides the tasks and the policy's draws.
         arguments: What ``gym.make`` is given beside the id.
         options: The options of each reset.
+        budget: What each episode may use until it is put aside, to be resumed.
+        workers: Who plays if not this process, for example ``RayWorkers(2)``.
         path: A file of trajectories, one a line; beside it ``<path>.run`` says which run it is.
         on_finished: Called with each trajectory as soon as it is there, in any order; those that
             the file already held come first.
@@ -60,16 +86,20 @@ def generate(
         ConfigurationError: An argument is out of range, there is no such search environment, or
             the file is of another run.
     """
-    plans = rollout_plans(episodes, group_size=group_size, seed=seed, options=options)
-    pool = EnvironmentPool(environment, arguments, protocol=policy.protocol)
+    plans = rollout_plans(
+        episodes, group_size=group_size, seed=seed, options=options, budget=budget
+    )
     if path is None:
-        return _sorted(_told(play_plans(policy, pool, plans), on_finished), plans)
+        played = _play(policy, environment, plans, arguments, workers)
+        return list(in_order(_told(played, on_finished), plans))
+    player = make_policy(policy)
     run = {
-        **_identity(pool),
-        "policy": policy.identity,
+        **identity_of(environment, arguments, protocol=player.protocol),
+        "policy": player.identity,
         "seed": seed,
         "group_size": group_size,
         "options": dict(options or {}),
+        "budget": repr(budget),
     }
     with RunFile.open(path, run) as file:
         wanted = {plan.id for plan in plans}
@@ -77,10 +107,10 @@ def generate(
             if trajectory.id in wanted:
                 on_finished(trajectory)
         missing = [plan for plan in plans if plan.id not in file.finished]
-        for trajectory in play_plans(policy, pool, missing):
+        for trajectory in _play(policy, environment, missing, arguments, workers):
             file.write(trajectory)
             on_finished(trajectory)
-        return _sorted(file.read(), plans)
+        return list(in_order(file.read(), plans))
 
 
 def resume(
@@ -90,6 +120,7 @@ def resume(
     *,
     seed: int = 0,
     arguments: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
 ) -> list[Trajectory]:
     """Play suspended trajectories on; return them all, finished ones as they are.
 
@@ -101,6 +132,10 @@ def resume(
         environment: The environment that they were played in.
         seed: Decides the policy's further draws.
         arguments: What ``gym.make`` is given beside the id.
+        budget: What each may use until it is put aside again.
+
+    Raises:
+        ConfigurationError: Two of the suspended ones have the same id.
     """
     plans = [
         EpisodePlan(
@@ -108,15 +143,19 @@ def resume(
             id=trajectory.id,
             group=trajectory.group,
             seed=trajectory.seed,
-            entropy=(seed, 2, order),
+            entropy=(seed, 2, order, len(trajectory.turns)),
             options={"task": trajectory.task_id},
             start=Start(trajectory, len(trajectory.turns)),
+            budget=budget,
         )
         for order, trajectory in enumerate(trajectories)
         if trajectory.is_suspended
     ]
-    pool = EnvironmentPool(environment, arguments, protocol=policy.protocol)
-    played = _sorted(play_plans(policy, pool, plans), plans)
+    if len({plan.id for plan in plans}) < len(plans):
+        raise ConfigurationError(
+            "two suspended trajectories have the same id; resume those of one rollout at a time"
+        )
+    played = play_lazily(policy, environment, plans, arguments=arguments)
     results = list(trajectories)
     for plan, trajectory in zip(plans, played, strict=True):
         results[plan.order] = trajectory
@@ -129,6 +168,7 @@ def rollout_plans(
     group_size: int = 1,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
 ) -> list[EpisodePlan]:
     """Return what a rollout plays: groups of episodes that begin alike.
 
@@ -152,19 +192,42 @@ def rollout_plans(
             seed=int(seeds[order // group_size]),
             entropy=(seed, 1, order),
             options=dict(options or {}),
+            budget=budget,
         )
         for order in range(episodes)
     ]
 
 
+def play_lazily(
+    policy: "Policy | Callable[[], Policy]",
+    environment: str | gym.Env[Any, Any],
+    plans: Sequence[EpisodePlan],
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    workers: Workers | None = None,
+    on_finished: Callable[[Trajectory], None] = lambda trajectory: None,
+) -> Iterator[Trajectory]:
+    """Play plans and give their trajectories in order, each as soon as it is its turn."""
+    played = _play(policy, environment, plans, arguments, workers)
+    return in_order(_told(played, on_finished), plans)
+
+
 def play_plans(
+    policy: "Policy", pool: "EnvironmentPool", plans: Iterable[EpisodePlan]
+) -> Iterator[Trajectory]:
+    """Let a policy play plans; give each trajectory as soon as it is there."""
+    for _, trajectory in play_episodes(policy, pool, plans):
+        yield trajectory
+
+
+def play_episodes(
     policy: "Policy",
     pool: "EnvironmentPool",
     plans: Iterable[EpisodePlan],
     *,
     keeps_snapshots: bool = False,
-) -> Iterator[Trajectory]:
-    """Let a policy play plans; give each trajectory as soon as it is there."""
+) -> Iterator[tuple[RunningEpisode, Trajectory]]:
+    """Let a policy play plans; give each episode with its trajectory, snapshots and all."""
     running: dict[str, RunningEpisode] = {}
 
     def begin() -> Iterator[RunningEpisode]:
@@ -176,68 +239,47 @@ def play_plans(
             yield episode
 
     for trajectory in policy.play(begin()):
-        pool.give_back(running.pop(trajectory.id).env)
-        yield trajectory
+        episode = running.pop(trajectory.id)
+        pool.give_back(episode.env)
+        yield episode, trajectory
 
 
-class EnvironmentPool:
-    """Equal environments over one shared index, as many as are needed at once.
-
-    Args:
-        environment: An environment's id, or one that was made.
-        arguments: What ``gym.make`` is given beside the id.
-        protocol: The text protocol to put around each; None for tool calls.
-
-    Raises:
-        ConfigurationError: It is no search environment, or arguments were given for one that
-            was made.
-    """
-
-    def __init__(
-        self,
-        environment: str | gym.Env[Any, Any],
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        protocol: str | None = None,
-    ) -> None:
-        if isinstance(environment, str):
-            try:
-                env = gym.make(environment, **(arguments or {}))
-            except (gym.error.Error, ModuleNotFoundError) as error:
-                raise ConfigurationError(f"environment {environment!r}: {error}") from None
-        elif arguments:
-            raise ConfigurationError("arguments are for an environment's id, not for one made")
-        else:
-            env = environment
-        if not isinstance(env.unwrapped, SearchEnv):
-            raise ConfigurationError(f"{environment} is no search environment")
-        self._first = env if protocol is None else TextProtocol(env, protocol)
-        self._free = [copy.deepcopy(self._first)]
-
-    def take(self) -> gym.Env[Any, Any]:
-        """Return an environment that nobody else holds."""
-        return self._free.pop() if self._free else copy.deepcopy(self._first)
-
-    def give_back(self, env: gym.Env[Any, Any]) -> None:
-        """Take an environment back, for the next episode."""
-        self._free.append(env)
+def in_order(
+    trajectories: Iterable[Trajectory], plans: Iterable[EpisodePlan]
+) -> Iterator[Trajectory]:
+    """Give trajectories in the order of their plans, each as soon as it is its turn."""
+    waiting: dict[str, Trajectory] = {}
+    arriving = iter(trajectories)
+    for plan in plans:
+        while plan.id not in waiting:
+            trajectory = next(arriving, None)
+            if trajectory is None:
+                raise BackendError(f"the policy gave no trajectory for episode {plan.id!r}")
+            waiting[trajectory.id] = trajectory
+        yield waiting.pop(plan.id)
+    for _ in arriving:  # lets whoever plays come to its end
+        pass
 
 
-def _identity(pool: EnvironmentPool) -> dict[str, Any]:
-    """Return what tells an environment from others: id, arguments, data, and what is around."""
-    env = pool.take()
-    spec = env.spec
-    inner = env.unwrapped
-    pool.give_back(env)
-    return {
-        "environment": spec.id if spec else type(inner).__name__,
-        "env_hash": inner.env_hash if isinstance(inner, SearchEnv) else "",
-        "max_episode_steps": spec.max_episode_steps if spec else None,
-        "wrappers": [
-            [wrapper.name, wrapper.entry_point, wrapper.kwargs]
-            for wrapper in (spec.additional_wrappers if spec else ())
-        ],
-    }
+def make_policy(policy: "Policy | Callable[[], Policy]") -> "Policy":
+    """Return the policy, made now if a function was given that makes it."""
+    from ..policy import Policy
+
+    return policy if isinstance(policy, Policy) else policy()
+
+
+def _play(
+    policy: "Policy | Callable[[], Policy]",
+    environment: str | gym.Env[Any, Any],
+    plans: Sequence[EpisodePlan],
+    arguments: Mapping[str, Any] | None,
+    workers: Workers | None,
+) -> Iterator[Trajectory]:
+    if workers is not None:
+        return workers.play(policy, environment, arguments, plans)
+    player = make_policy(policy)
+    pool = EnvironmentPool(environment, arguments, protocol=player.protocol)
+    return play_plans(player, pool, plans)
 
 
 def _told(
@@ -246,8 +288,3 @@ def _told(
     for trajectory in trajectories:
         on_finished(trajectory)
         yield trajectory
-
-
-def _sorted(trajectories: Iterable[Trajectory], plans: Sequence[EpisodePlan]) -> list[Trajectory]:
-    by_id = {trajectory.id: trajectory for trajectory in trajectories}
-    return [by_id[plan.id] for plan in plans]

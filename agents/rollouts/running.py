@@ -7,11 +7,13 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 
+from ...corpora.errors import ConfigurationError
 from ...envs.actions import ToolCall, ToolSignature
 from ...envs.base import SearchEnv
 from ...envs.episode import Snapshot
 from ...envs.protocols import Protocol
 from ...envs.wrappers import TextProtocol
+from .budget import Budget, Cost, cost_of
 from .play import OUTCOME
 from .trajectory import Segment, Trajectory, Turn
 
@@ -47,6 +49,7 @@ class EpisodePlan:
         options: The options of the reset.
         entropy: Seeds the policy's own draws.
         start: Where it goes on from; a reset if None.
+        budget: What it may use until it is put aside, turns taken over not counted.
     """
 
     order: int
@@ -56,6 +59,7 @@ class EpisodePlan:
     entropy: tuple[int, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     start: Start | None = None
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +70,22 @@ class Reply:
         action: A text for a text protocol, or a tool call.
         finish: ``length`` if the policy was stopped before its end: then nothing is run.
         span: Where it stands in the tokens: segment, first token, token after the last.
+        tokens: How many tokens it took, where no span says so.
     """
 
     action: str | ToolCall | Mapping[str, Any]
     finish: Literal["stop", "length"] = "stop"
     span: tuple[int, int, int] | None = None
+    tokens: int = 0
 
 
 class RunningEpisode:
     """One episode, from its first observation to its trajectory.
 
     A policy reads ``system_prompt``, ``question`` and ``turns``, and calls ``send`` until it
-    gives None; then ``finish`` gives the trajectory. ``turns`` is not empty at the start if the
-    episode goes on from another one's turns.
+    gives None; then ``finish`` gives the trajectory, suspended if the episode's budget was spent
+    before its end. ``turns`` is not empty at the start if the episode goes on from another one's
+    turns.
 
     Attributes:
         plan: What is played.
@@ -112,11 +119,18 @@ class RunningEpisode:
         self.snapshots: list[Snapshot] = []
         self.turns: list[Turn] = []
         self.is_over = False
+        self._cost = Cost()
         self.question, self.info = env.reset(seed=plan.seed, options=dict(plan.options))
         self._first = self.info
         self.system_prompt: str = self.info.get("system_prompt", "")
         if plan.start is not None:
             self._go_on_from(plan.start)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether a turn may follow: the episode is not over, and its budget is not spent."""
+        budget = self.plan.budget
+        return not self.is_over and not (budget is not None and budget.is_spent(self._cost))
 
     @property
     def search_env(self) -> SearchEnv:
@@ -156,10 +170,18 @@ class RunningEpisode:
         return (*start.trajectory.segments[:index], kept)
 
     def send(self, reply: Reply) -> str | None:
-        """Play one turn; return the observation, or None if the episode is over.
+        """Play one turn; return the observation, or None if no turn may follow.
 
         The last observation, which the policy need not read, is in ``turns``.
+
+        Raises:
+            ConfigurationError: The budget was spent before.
         """
+        if not self.may_go_on and not self.is_over:
+            raise ConfigurationError(
+                f"episode {self.plan.id!r} has spent its budget ({self.plan.budget}); "
+                "call finish() as soon as send() gives None"
+            )
         if self._keeps_snapshots:
             self.snapshots.append(self.search_env.snapshot())
         action: Any = reply.action
@@ -167,8 +189,10 @@ class RunningEpisode:
             text = action if isinstance(action, str) else str(dict(action))
             action = {"text": text, "is_cut": True}
         turn = self._step(action)
-        self.turns.append(replace(turn, finish=reply.finish, span=reply.span))
-        return None if self.is_over else turn.observation
+        turn = replace(turn, finish=reply.finish, span=reply.span)
+        self.turns.append(turn)
+        self._cost = self._cost.plus(cost_of(turn, tokens=reply.tokens))
+        return turn.observation if self.may_go_on else None
 
     def finish(
         self,
@@ -188,6 +212,7 @@ class RunningEpisode:
         outcome = {key: self.info.get(key) for key in OUTCOME}
         if failure is not None:
             outcome |= _LOST | {"reason": failure}
+        parent, shared_turns = self._origin()
         spec = self.env.spec
         wrappers = spec.additional_wrappers if spec else ()
         return Trajectory(
@@ -205,18 +230,28 @@ class RunningEpisode:
             ),
             id=plan.id,
             group=plan.group,
-            parent=plan.start.trajectory.id if plan.start else "",
-            shared_turns=plan.start.turns if plan.start else 0,
+            parent=parent,
+            shared_turns=shared_turns,
             segments=tuple(segments),
             usage=dict(usage or {}),
             is_suspended=not self.is_over and failure is None,
         )
+
+    def _origin(self) -> tuple[str, int]:
+        """Return the parent and the shared turns; an episode played on keeps its own."""
+        start = self.plan.start
+        if start is None:
+            return "", 0
+        if start.trajectory.id == self.plan.id:
+            return start.trajectory.parent, start.trajectory.shared_turns
+        return start.trajectory.id, start.turns
 
     def _go_on_from(self, start: Start) -> None:
         kept = start.trajectory.turns[: start.turns]
         if start.snapshot is not None:
             self.search_env.restore(start.snapshot)
             self.turns.extend(kept)
+            self.is_over = start.snapshot.episode.is_over
             return
         for turn in kept:
             played = self._step(turn.action)
