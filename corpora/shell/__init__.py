@@ -2,5 +2,15 @@
 
 from .base import Limits, PipelineRunner, ShellResult
 from .parse import Pipeline, Stage, parse
+from .sandbox import PlainRunner, active_fence
 
-__all__ = ["Limits", "Pipeline", "PipelineRunner", "ShellResult", "Stage", "parse"]
+__all__ = [
+    "Limits",
+    "Pipeline",
+    "PipelineRunner",
+    "PlainRunner",
+    "ShellResult",
+    "Stage",
+    "active_fence",
+    "parse",
+]
