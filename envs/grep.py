@@ -118,7 +118,7 @@ class GrepEnv(SearchEnv):
     def reading_call(self, document_id: str) -> ToolCall:
         """Return the command that shows the line of a document."""
         head = raw_line(self.corpus[document_id]).partition(', "title"')[0]
-        return _shell(f"rg -F {shlex.quote(head)} {CORPUS_FILE}")
+        return _shell(f"grep -F {shlex.quote(head)} {CORPUS_FILE}")
 
     def finding_call(self, query: str, document_id: str) -> ToolCall:
         """Return a command of words of the query that brings a document into view."""
@@ -127,8 +127,8 @@ class GrepEnv(SearchEnv):
         parts = [title] if title[10:-1] in query and title in line else _shared(query, line)
         if not parts:
             parts = [query]
-        filters = [f"rg -F {shlex.quote(parts[0])} {CORPUS_FILE}"]
-        filters += [f"rg -F {shlex.quote(part)}" for part in parts[1:8]]
+        filters = [f"grep -F {shlex.quote(parts[0])} {CORPUS_FILE}"]
+        filters += [f"grep -F {shlex.quote(part)}" for part in parts[1:8]]
         command = " | ".join(filters)
         rows = self.source.run(parse(command)).stdout.decode().split("\n")
         place = rows.index(line) + 1 if line in rows else 1

@@ -159,8 +159,8 @@ def preview(line: str, needles: Sequence[str], limit_chars: int) -> str:
     The head of a document's line, with its id and title, is kept.
 
     Example:
-        >>> preview("x" * 500 + " born here " + "y" * 500, ["born"], 120)[:30]
-        '… xxxxxxxxxxxxxxxxxxxxxxxxxxxx'
+        >>> preview("x" * 500 + " born here " + "y" * 500, ["born"], 60)
+        '… xxxxxx born here yyyyy … [line cut, 1011 characters]'
     """
     if len(line) <= limit_chars:
         return line
