@@ -21,7 +21,7 @@ from seekgym.corpora.shell import Limits, PlainRunner, active_fence, parse
 from seekgym.corpora.shell.programs import Command
 
 SECRET = "SECRET-7f3a9"
-LIMITS = Limits(wall_s=1.0, cpu_s=1, memory_bytes=1 << 28, max_output_bytes=1 << 16)
+LIMITS = Limits(wall_s=0.6, cpu_s=1, memory_bytes=1 << 28, max_output_bytes=1 << 16)
 FENCES = ["limits", "bubblewrap"]
 
 
