@@ -15,7 +15,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_code_runs(capsys):
-    pages = README + (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8")
+    pages = README + "".join(
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("knowledge.md", "grep.md")
+    )
     blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
     assert blocks
     names = {}

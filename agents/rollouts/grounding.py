@@ -15,6 +15,8 @@ _SPECIFIC = re.compile(r"(?<!-)\b(?:[^\W\d_]*[A-ZÀ-ÖØ-Þ]\w*|\d{3,})\b")
 def ungrounded(trajectory: Trajectory) -> list[str]:
     """Return the names and numbers that an action used before anything showed them.
 
+    A number in the answer may have been worked out, so only its names count.
+
     Example:
         >>> from seekgym.agents.rollouts import Turn
         >>> call = {"name": "search", "arguments": {"query": "Ada Ash"}}
@@ -26,9 +28,16 @@ def ungrounded(trajectory: Trajectory) -> list[str]:
     found: list[str] = []
     for turn in trajectory.turns:
         for text in _texts(turn.action):
-            found += [word for word in _SPECIFIC.findall(text) if word.lower() not in seen]
+            words = _SPECIFIC.findall(text)
+            if _is_answer(turn.action):
+                words = [word for word in words if not word.isdigit()]
+            found += [word for word in words if word.lower() not in seen]
         seen |= _words(turn.observation)
     return list(dict.fromkeys(found))
+
+
+def _is_answer(action: Any) -> bool:
+    return isinstance(action, Mapping) and action.get("name") == "answer"
 
 
 def _words(text: str) -> set[str]:

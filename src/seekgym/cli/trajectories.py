@@ -69,7 +69,7 @@ def _make(name: str, corpus: str | None) -> gym.Env[Any, Any]:
     env_id = name if "/" in name else f"seekgym/{name}"
     known = [environment.id for environment in ENVIRONMENTS]
     if env_id not in known:
-        raise_unknown("environment", name, known)
+        raise_unknown("environment", env_id, known)
     if corpus is None:
         return gym.make(env_id)
     try:
