@@ -348,7 +348,7 @@ def test_trajectories_are_verified_and_can_be_shown(tmp_path):
         "without proofs": ("QA-v0", "--oracle"),
         "say who plays": ("QA-v0",),
         "did you mean 'seekgym/Grep-v0'": ("Grap-v0", "--oracle"),
-        "takes no corpus": ("Phantom-50-v0", "--oracle", "--corpus", "x"),
+        "unknown argument 'corpus'": ("Phantom-50-v0", "--oracle", "--corpus", "x"),
     }
     for words, arguments in complaints.items():
         done = seekgym("trajectories", *arguments, cwd=tmp_path)

@@ -6,8 +6,8 @@ import re
 import shutil
 import tempfile
 import threading
-import weakref
 from collections.abc import Iterator, Sequence
+from multiprocessing.util import Finalize  # runs at the end of forked processes too
 from pathlib import Path
 from typing import Any, Self
 
@@ -104,7 +104,7 @@ class CorpusRunner:
         """Write the corpus once: into the private folder, or beside others of its fingerprint."""
         if self.folder is None:
             target = Path(tempfile.mkdtemp(prefix="seekgym-"))
-            weakref.finalize(self, _remove, target, os.getpid())
+            Finalize(self, _remove, [target], exitpriority=0)
         else:
             target = Path(self.folder) / f"text-{self.corpus.fingerprint[:16]}"
             target.mkdir(parents=True, exist_ok=True)
@@ -184,8 +184,6 @@ def _shown_by_text(lines: Sequence[str], runner: CorpusRunner) -> Iterator[str]:
             break
 
 
-def _remove(folder: Path, owner: int) -> None:
-    """Remove a private folder, unless it belongs to the process this one was forked from."""
-    if os.getpid() == owner:
-        os.chmod(folder, 0o755)
-        shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder: Path) -> None:
+    os.chmod(folder, 0o755)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -70,12 +70,7 @@ def _make(name: str, corpus: str | None) -> gym.Env[Any, Any]:
     known = [environment.id for environment in ENVIRONMENTS]
     if env_id not in known:
         raise_unknown("environment", env_id, known)
-    if corpus is None:
-        return gym.make(env_id)
-    try:
-        return gym.make(env_id, corpus=corpus)
-    except TypeError as error:
-        raise ConfigurationError(f"{env_id} takes no corpus; leave --corpus out") from error
+    return gym.make(env_id) if corpus is None else gym.make(env_id, corpus=corpus)
 
 
 def _is_verified(trajectory: Trajectory, env: gym.Env[Any, Any]) -> bool:
