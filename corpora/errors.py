@@ -8,6 +8,7 @@ The tree::
     ├── CommandError (a ValueError)        a shell command that is not allowed, and why
     ├── ScoringError (a ValueError)        a score that cannot be computed
     ├── BackendError (a RuntimeError)      a retriever or server failed: not the agent's fault
+    ├── TokenError (a ValueError)          tokens that are not those that a model read and drew
     └── MissingExtraError (an ImportError) an optional dependency is not installed
 """
 
@@ -23,6 +24,7 @@ __all__ = [
     "MissingExtraError",
     "ScoringError",
     "SeekgymError",
+    "TokenError",
     "raise_unknown",
 ]
 
@@ -58,6 +60,10 @@ class ScoringError(SeekgymError, ValueError):
 
 class BackendError(SeekgymError, RuntimeError):
     """Say which backend failed. An environment turns it into ``info["failure"]``."""
+
+
+class TokenError(SeekgymError, ValueError):
+    """Say which token of a trajectory does not fit the model that played."""
 
 
 class MissingExtraError(SeekgymError, ImportError):

@@ -6,7 +6,16 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from ..corpora.text import replace_surrogates
 
-__all__ = ["Action", "Parameter", "ProtocolError", "ToolCall", "ToolSignature", "check_arguments"]
+__all__ = [
+    "Action",
+    "CutText",
+    "Parameter",
+    "ProtocolError",
+    "ToolCall",
+    "ToolSignature",
+    "check_arguments",
+    "cut_off",
+]
 
 _MAX_INTEGER = 1_000_000_000
 _RESERVED = frozenset(("reset", "step", "state", "close", "render", "verify"))
@@ -39,7 +48,14 @@ class ProtocolError:
     reason: str
 
 
-Action = ToolCall | ProtocolError
+class CutText(TypedDict):
+    """What its writer was stopped in, for example by a limit on tokens: an invalid move."""
+
+    text: str
+    is_cut: Literal[True]
+
+
+Action = ToolCall | ProtocolError | CutText
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +99,14 @@ class ToolSignature:
         """How the tool is called, in one line."""
         names = (p.name if p.is_required else f"{p.name}=" for p in self.parameters)
         return f"{self.name}({', '.join(names)})"
+
+
+def cut_off() -> ProtocolError:
+    """Return what is wrong with a text whose writer was stopped before its end."""
+    return ProtocolError(
+        "cut_off",
+        "The reply was cut off before it was finished, so nothing was run. Write less.",
+    )
 
 
 def check_arguments(signature: ToolSignature, arguments: Mapping[str, Any]) -> str | None:

@@ -16,7 +16,7 @@ from ..corpora.retrieval import Retriever
 from ..corpora.tasks import Split, Task, TaskSet
 from ..corpora.text import cut_text, replace_surrogates
 from . import transcript
-from .actions import Action, ProtocolError, ToolCall, check_arguments
+from .actions import Action, ProtocolError, ToolCall, check_arguments, cut_off
 from .backend import BrokenRetriever, Rankings, retrieve
 from .episode import Call, Episode, Message, Pending, Snapshot
 from .findings import Finding
@@ -316,6 +316,8 @@ class SearchEnv(gym.Env[str, Action], ABC):
                 "An action is an object with a 'name' and 'arguments'; "
                 f"got {type(action).__name__}. The tools: {', '.join(self.tools)}.",
             )
+        if action.get("is_cut") is True:
+            return cut_off()
         name, arguments = action.get("name"), action.get("arguments")
         if not isinstance(name, str) or name not in self.tools:
             shown = replace_surrogates(repr(name)[:60])

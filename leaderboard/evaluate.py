@@ -5,17 +5,20 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
 
 from ..agents import Agent, get_agent
+from ..agents.policy import Policy
 from ..agents.rollouts import Trajectory, play
 from ..corpora.errors import ConfigurationError
 from ..corpora.tasks import TaskSet
 from ..envs.base import SearchEnv
 from ..envs.rules import check_at_least
+from .policies import play_policy
 from .statistics import Interval, bootstrap_mean
 
 __all__ = [
@@ -134,6 +137,7 @@ def evaluate(
     agents: Sequence[str],
     environments: Sequence[EnvironmentChoice],
     *,
+    policies: Sequence[Policy] = (),
     episodes: int | None = None,
     seed: int = 0,
     jobs: int = 1,
@@ -149,6 +153,8 @@ def evaluate(
     Args:
         agents: Names, or ``module:Class``; each once.
         environments: Where to play; each once.
+        policies: Play too, after the agents, in this process and as many episodes at a time as
+            they can; their names must differ from the agents'.
         episodes: How many for each agent and environment; each task once if None.
         seed: Decides the tasks, the resets and the intervals.
         jobs: How many processes play.
@@ -164,13 +170,18 @@ def evaluate(
     if episodes is not None:
         check_at_least("episodes", episodes, 1)
     agents = list(dict.fromkeys(agents))
-    for agent in agents:
-        get_agent(agent)
+    sees_gold = {agent: get_agent(agent).sees_gold for agent in agents}
+    for policy in policies:
+        if policy.name in sees_gold:
+            raise ConfigurationError(f"two agents are called {policy.name!r}; give one a name")
+        sees_gold[policy.name] = False
     player = _Player()
     choices = {choice.label: choice for choice in environments}
     tasks = {label: player.search_env(choice).tasks for label, choice in choices.items()}
     chunks = list(_chunks(agents, choices, tasks, episodes, seed))
+    plans = {label: _plan(tasks[label], episodes, seed) for label in choices if policies}
     total = sum(len(chunk.episodes) for chunk in chunks)
+    total += len(policies) * sum(map(len, plans.values()))
     played: dict[int, list[Episode]] = {}
     done = 0
     on_progress(done, total)
@@ -186,8 +197,18 @@ def evaluate(
     groups: dict[tuple[str, str], list[Episode]] = {}
     for chunk in chunks:
         groups.setdefault((chunk.choice.label, chunk.agent), []).extend(played[chunk.order])
+    for policy, (label, plan) in product(policies, plans.items()):
+        places: dict[int, Episode] = {}
+        env = player.env(choices[label])
+        for order, trajectory in play_policy(policy, env, plan, attempts=_ATTEMPTS):
+            kind = tasks[label][trajectory.task_id].kind
+            places[order] = Episode(label, policy.name, kind, trajectory)
+            on_played([places[order]])
+            done += 1
+            on_progress(done, total)
+        groups[label, policy.name] = [places[order] for order in sorted(places)]
     return Evaluation(
-        rows=tuple(_row(group, seed) for group in groups.values()),
+        rows=tuple(_row(group, seed, sees_gold[group[0].agent]) for group in groups.values()),
         episodes=tuple(episode for group in groups.values() for episode in group),
         seed=seed,
     )
@@ -287,7 +308,7 @@ def _play_all(
     pool.shutdown()
 
 
-def _row(group: Sequence[Episode], seed: int) -> Row:
+def _row(group: Sequence[Episode], seed: int, sees_gold: bool) -> Row:
     first = group[0]
     valid = [e for e in group if e.trajectory.outcome["valid"] is not False]
     by_kind: dict[str, list[Trajectory]] = {}
@@ -298,7 +319,7 @@ def _row(group: Sequence[Episode], seed: int) -> Row:
         environment=first.environment,
         env_hash=first.trajectory.env_hash,
         agent=first.agent,
-        sees_gold=get_agent(first.agent).sees_gold,
+        sees_gold=sees_gold,
         episodes=len(valid),
         failed=len(group) - len(valid),
         metrics={m: bootstrap_mean(metric_values(every, m), seed=seed) for m in METRICS},

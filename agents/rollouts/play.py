@@ -11,9 +11,9 @@ from ...corpora.errors import ConfigurationError, SeekgymError
 from ..base import Agent
 from .trajectory import Trajectory, Turn
 
-__all__ = ["play", "replay"]
+__all__ = ["OUTCOME", "play", "replay"]
 
-_OUTCOME = (
+OUTCOME = (
     "answer",
     "exact_match",
     "f1",
@@ -66,7 +66,7 @@ def play(
         agent=agent.name,
         question=question,
         turns=tuple(turns),
-        outcome={key: info.get(key) for key in _OUTCOME},
+        outcome={key: info.get(key) for key in OUTCOME},
         wrappers=tuple(asdict(wrapper) for wrapper in spec.additional_wrappers) if spec else (),
     )
 

@@ -11,7 +11,33 @@ from ...corpora.documents import Record, read_jsonl
 from ...corpora.errors import CorpusError
 from ...corpora.text import replace_surrogates
 
-__all__ = ["Trajectory", "Turn", "encodable", "read_trajectories", "write_trajectories"]
+__all__ = [
+    "Segment",
+    "Trajectory",
+    "Turn",
+    "encodable",
+    "read_trajectories",
+    "write_trajectories",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Tokens that a language model read and wrote in one go: what its trainer needs.
+
+    The ids are those that the model really saw, in order; nothing was decoded and encoded again.
+    An episode has one segment, and one more each time that its context was compacted.
+
+    Attributes:
+        ids: Token ids.
+        mask: For each id, 1 if the policy sampled it, 0 if it was given.
+        log_probs: For each id, the natural logarithm of its probability when it was sampled, at
+            the sampling temperature and before any constraint; 0.0 where the mask is 0.
+    """
+
+    ids: tuple[int, ...]
+    mask: tuple[int, ...]
+    log_probs: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +51,9 @@ class Turn:
         reward_terms: The parts of the reward, by name.
         error: The code of what was wrong with the action, or None.
         documents: Ids of the documents shown.
+        finish: Why the policy stopped writing: ``stop``, ``length`` if its reply was cut off, or
+            empty where no language model played.
+        span: Where the reply stands in the tokens: segment, first token, token after the last.
     """
 
     action: Any
@@ -33,6 +62,8 @@ class Turn:
     reward_terms: Mapping[str, float]
     error: str | None = None
     documents: tuple[str, ...] = ()
+    finish: str = ""
+    span: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +82,13 @@ class Trajectory:
         question: The first observation.
         turns: The turns, in order.
         outcome: What ``info`` said at the end: scores, answer, counts.
+        id: Tells it from the other trajectories of its rollout; empty for one played alone.
+        group: What trajectories that began alike share: the same task, the same first state.
+        parent: The id of the trajectory that it branched off from; empty if it began at a reset.
+        shared_turns: How many first turns it took over from its parent.
+        segments: The tokens, where a language model played.
+        usage: What it cost: counts of tokens and calls, and money where a price is known.
+        is_suspended: Whether it was put aside before its end, to be resumed.
     """
 
     environment: str
@@ -63,6 +101,13 @@ class Trajectory:
     turns: tuple[Turn, ...]
     outcome: Mapping[str, Any] = field(default_factory=dict)
     wrappers: tuple[Mapping[str, Any], ...] = ()
+    id: str = ""
+    group: str = ""
+    parent: str = ""
+    shared_turns: int = 0
+    segments: tuple[Segment, ...] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)
+    is_suspended: bool = False
 
     @property
     def total_reward(self) -> float:
@@ -93,11 +138,18 @@ class Trajectory:
         if not isinstance(golds, list) or not all(isinstance(gold, str) for gold in golds):
             record.fail("outcome", f"gold_answers must be a list of texts, got {golds!r:.60}")
         values["wrappers"] = tuple(values.get("wrappers", ()))
+        segments = values.pop("segments", [])
+        if not isinstance(segments, list) or not all(map(_is_segment, segments)):
+            record.fail("segments", "must be a list of ids, mask and log_probs of equal lengths")
         try:
-            read = tuple(
-                Turn(**{**turn, "documents": tuple(turn.get("documents", ()))}) for turn in turns
+            return cls(
+                turns=tuple(_read_turn(turn) for turn in turns),
+                segments=tuple(
+                    Segment(**{name: tuple(values) for name, values in segment.items()})
+                    for segment in segments
+                ),
+                **values,
             )
-            return cls(turns=read, **values)
         except TypeError as error:
             raise CorpusError(
                 f"{record.path}, line {record.line}: not a trajectory ({error})"
@@ -126,6 +178,29 @@ def _is_turn(turn: Any) -> bool:
         and isinstance(turn.get("observation"), str)
         and type(turn.get("reward")) in (int, float)
         and isinstance(turn.get("reward_terms"), dict)
+    )
+
+
+def _is_segment(segment: Any) -> bool:
+    return (
+        isinstance(segment, dict)
+        and segment.keys() == {"ids", "mask", "log_probs"}
+        and all(isinstance(values, list) for values in segment.values())
+        and len({len(values) for values in segment.values()}) == 1
+        and all(type(value) is int for value in segment["ids"])
+        and all(value in (0, 1) for value in segment["mask"])
+        and all(type(value) in (int, float) for value in segment["log_probs"])
+    )
+
+
+def _read_turn(turn: Mapping[str, Any]) -> Turn:
+    span = turn.get("span")
+    return Turn(
+        **{
+            **turn,
+            "documents": tuple(turn.get("documents", ())),
+            "span": None if span is None else tuple(span),
+        }
     )
 
 

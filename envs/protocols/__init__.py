@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 from ...corpora.errors import raise_unknown
 from ..actions import ToolSignature
-from .base import Kind, Protocol, neutralize
+from .base import Blank, Form, Kind, Protocol, neutralize
 from .hermes import HermesProtocol
 from .react import ReActProtocol
 from .search_r1 import SearchR1Protocol, check_sequence, extract_answer
 
 __all__ = [
     "PROTOCOLS",
+    "Blank",
+    "Form",
     "HermesProtocol",
     "Kind",
     "Protocol",

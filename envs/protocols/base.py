@@ -3,11 +3,13 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ...corpora.errors import ConfigurationError
 from ..actions import Action, ToolCall, ToolSignature
 
-__all__ = ["Kind", "Protocol", "make_call", "neutralize"]
+__all__ = ["Blank", "Form", "Kind", "Protocol", "make_call", "neutralize"]
 
 Kind = Literal["question", "result", "notice"]
 
@@ -24,6 +26,24 @@ _LOOKALIKE = re.compile(
 _HARMLESS = {"<": "‹", "[": "(", "": "| "}
 _CONTROL_TOKENS = re.compile(r"<\|[^|<>]{1,40}\|>|</s>|<end_of_turn>")
 _IGNORED = "Only the first action was run; the text after it was ignored."
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A part of a call that its writer fills in.
+
+    Attributes:
+        end: What closes it; begins with one of ``forbidden``.
+        forbidden: Characters that it may not hold.
+        is_number: Whether it takes digits alone.
+    """
+
+    end: str
+    forbidden: str
+    is_number: bool = False
+
+
+Form = tuple[str | Blank, ...]  # a text, a blank, and so on by turns
 
 
 class Protocol(ABC):
@@ -62,6 +82,16 @@ class Protocol(ABC):
     @abstractmethod
     def decode(self, text: str) -> Action:
         """Return the first call in a text, or what was wrong."""
+
+    def forms(self) -> Sequence[Form]:
+        """Return the ways to write a valid call, for constrained decoding.
+
+        Raises:
+            ConfigurationError: The protocol does not say.
+        """
+        raise ConfigurationError(
+            f"protocol {self.name!r} has no forms, so decoding cannot be constrained to its calls"
+        )
 
 
 def make_call(

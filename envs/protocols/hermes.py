@@ -2,18 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...corpora.text import replace_surrogates
-from ..actions import Action, ProtocolError
+from ..actions import Action, ProtocolError, ToolSignature
 from ..schemas import openai_schema
-from .base import Kind, Protocol, make_call, neutralize
+from .base import Blank, Form, Kind, Protocol, make_call, neutralize
 
 __all__ = ["HermesProtocol"]
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _TOKEN = re.compile(r'"|\\.|,\s*(?=[}\]])', re.DOTALL)
+_NOT_IN_STRINGS = '"\\' + "".join(map(chr, range(32)))
 _RIGHT = 'Write <tool_call>{"name": ..., "arguments": {...}}</tool_call>.'
 
 
@@ -59,6 +60,27 @@ class HermesProtocol(Protocol):
         if _OPEN in text:
             return ProtocolError("unclosed_tag", f"The tag was not closed. {_RIGHT}")
         return ProtocolError("no_action", f"There was no tool call. {_RIGHT}")
+
+    def forms(self) -> Sequence[Form]:
+        """Return one call for each tool, with its required arguments."""
+        return [_form(tool) for tool in self.tools]
+
+
+def _form(tool: ToolSignature) -> Form:
+    """Return a tool's call as JSON; texts in it need no escapes since they may hold no quotes."""
+    required = [parameter for parameter in tool.parameters if parameter.is_required]
+    parts: list[str | Blank] = []
+    text = f'{_OPEN}{{"name": "{tool.name}", "arguments": {{'
+    for index, parameter in enumerate(required):
+        is_number = parameter.type == "integer"
+        quote = "" if is_number else '"'
+        parts.append(f'{text}"{parameter.name}": {quote}')
+        is_last = index == len(required) - 1
+        end = quote + (f"}}}}{_CLOSE}" if is_last else ", ")
+        forbidden = "," + "}" if is_number else _NOT_IN_STRINGS
+        parts.append(Blank(end, forbidden, is_number))
+        text = ""
+    return tuple(parts)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, int]]:

@@ -1,10 +1,11 @@
 """The protocol of ReAct (Yao et al. 2023, arXiv:2210.03629): thoughts and actions in lines."""
 
 import re
+from collections.abc import Sequence
 
 from ...corpora.text import replace_surrogates
 from ..actions import Action, ProtocolError
-from .base import Kind, Protocol, make_call, neutralize
+from .base import Blank, Form, Kind, Protocol, make_call, neutralize
 
 __all__ = ["ReActProtocol"]
 
@@ -63,5 +64,9 @@ class ReActProtocol(Protocol):
             name,
             {parameters[name]: call[2].strip()},
             is_well_formed=text.lstrip().startswith("Thought"),
-            rest=text[line.end() :],
+            rest=text[line.end() :].strip().removesuffix(self.stop[0].strip()),
         )
+
+    def forms(self) -> Sequence[Form]:
+        """Return one action for each tool, without a thought before."""
+        return [(f"Action: {tool.name}[", Blank("]", "[]\n")) for tool in self.tools]

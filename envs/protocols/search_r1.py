@@ -1,10 +1,11 @@
 """The protocol of Search-R1 (Jin et al. 2025, arXiv:2503.09516): tags in running text."""
 
 import re
+from collections.abc import Sequence
 
 from ...corpora.text import replace_surrogates
 from ..actions import Action, ProtocolError
-from .base import Kind, Protocol, make_call, neutralize
+from .base import Blank, Form, Kind, Protocol, make_call, neutralize
 
 __all__ = ["SearchR1Protocol", "check_sequence", "extract_answer"]
 
@@ -82,6 +83,10 @@ class SearchR1Protocol(Protocol):
             is_well_formed=is_well_formed,
             rest=text[after:],
         )
+
+    def forms(self) -> Sequence[Form]:
+        """Return a search and an answer, without a thought before."""
+        return [(f"<{name}>", Blank(f"</{name}>", "<>\n")) for name in _ARGUMENT]
 
 
 def extract_answer(text: str) -> str | None:

@@ -1,11 +1,12 @@
 """A wrapper that lets a policy that writes text play."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
-from ..actions import Action, ProtocolError
+from ..actions import Action, CutText, ProtocolError, cut_off
 from ..base import SearchEnv
 from ..protocols import Kind, get_protocol
 from ..spaces import FreeText
@@ -20,7 +21,8 @@ class TextProtocol(gym.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """Takes actions as plain strings, and gives observations as a protocol writes them.
 
     ``info["system_prompt"]`` of a reset holds the instructions for the policy. A text that
-    holds no call is an invalid move of the game; ``SearchEnv`` says what that costs.
+    holds no call is an invalid move of the game; ``SearchEnv`` says what that costs. A
+    ``CutText`` is such a move too, whatever call it seems to hold.
 
     Args:
         env: A search environment.
@@ -49,11 +51,13 @@ class TextProtocol(gym.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         info["system_prompt"] = self.protocol.system_prompt()
         return self.protocol.encode(question, "question"), info
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: str | CutText) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Run the call that the text holds."""
         call: Action
         if isinstance(action, str):
             call = self.protocol.decode(action)
+        elif isinstance(action, Mapping) and action.get("is_cut") is True:
+            call = cut_off()
         else:
             call = ProtocolError("malformed", f"A text is needed, got {type(action).__name__}.")
         observation, reward, terminated, truncated, info = self.env.step(call)

@@ -21,11 +21,13 @@ from rich.table import Table
 
 from ..agents import AGENTS
 from ..corpora.errors import ConfigurationError
+from ..envs.protocols import PROTOCOLS
 from ..leaderboard import EnvironmentChoice, Episode, Evaluation, evaluate, write_report
 from ..leaderboard.evaluate import METRICS
 from ..leaderboard.report import HEADINGS
 from ..registration import ENVIRONMENTS
 from .console import console, errors
+from .policies import POLICIES, make_policies
 
 __all__ = ["bench"]
 
@@ -33,7 +35,9 @@ __all__ = ["bench"]
 def bench(
     agent: Annotated[
         list[str] | None,
-        typer.Option(help=f"An agent, repeatable: {', '.join(AGENTS)}, or module:Class."),
+        typer.Option(
+            help=f"An agent, repeatable: {', '.join([*AGENTS, *POLICIES])}, or module:Class."
+        ),
     ] = None,
     env: Annotated[
         list[str] | None,
@@ -55,9 +59,35 @@ def bench(
     tasks: Annotated[
         str | None, typer.Option(help="The tasks of your corpus: a JSONL file.")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="For local and chat: a folder, a GGUF file, or a model's name."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="For chat: where a server that speaks OpenAI's API is.")
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help=f"For local and chat: {', '.join(PROTOCOLS)}; for chat also tools."),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="For local and chat: of sampling; 0 is greedy.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="For local and chat: how many episodes play at once.")
+    ] = None,
 ) -> None:
     """Play agents in environments; print a table, write results.json and report.html."""
     choices = _choices(env, corpus, tasks)
+    names = agent or list(AGENTS)
+    policies = make_policies(
+        names,
+        model=model,
+        base_url=base_url,
+        protocol=protocol,
+        temperature=temperature,
+        concurrency=concurrency,
+    )
     folder = _folder(out)
     columns = (
         TextColumn("Playing"),
@@ -79,8 +109,9 @@ def bench(
     sys.path.append(os.getcwd())  # where a module:Class of the user's lies
     try:
         evaluation = evaluate(
-            agent or list(AGENTS),
+            [name for name in names if name not in POLICIES],
             choices,
+            policies=policies,
             episodes=episodes,
             seed=seed,
             jobs=jobs,
