@@ -141,7 +141,7 @@ def test_the_last_line_is_not_lost_when_budgets_are_small():
 
 
 def test_a_time_out_keeps_what_was_written_and_is_no_failure():
-    env = small("x", limits=Limits(wall_s=0.5))
+    env = small("x", limits=Limits(wall_s=3.0))
     seen, info = step(env, "awk 'BEGIN{print \"early\"; fflush(); while(1);}'")
     assert (seen["stdout"], seen["timed_out"], seen["exit_code"]) == ("early\n", True, 124)
     assert info["failure"] is None

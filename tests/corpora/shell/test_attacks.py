@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ class Target:
         except CommandError as error:
             self.check_text(error.code.encode() + error.reason.encode())
             return None
-        assert time.monotonic() - start < LIMITS.wall_s + 3
+        assert time.monotonic() - start < LIMITS.wall_s + 15
         self.check_text(result.stdout + result.stderr)
         assert len(result.stdout) <= LIMITS.max_output_bytes
         assert len(result.stderr) <= LIMITS.max_error_bytes
@@ -283,21 +284,32 @@ def test_catastrophic_patterns_are_bounded(target, cases):
             target.attack(f"{program} -e {shlex.quote(row['pattern'])} a.txt corpus.jsonl")
 
 
+def patiently(target, command, wall_s=60.0):
+    """Run a command with time enough for a busy machine."""
+    limits = replace(LIMITS, wall_s=wall_s, cpu_s=int(wall_s))
+    runner = PlainRunner(target.root, limits=limits, fence=target.runner.fence)
+    try:
+        return runner.run(parse(command))
+    finally:
+        runner.close()
+
+
 def test_a_gigabyte_of_output_is_cut_at_the_limit(target):
-    result = target.attack("awk 'BEGIN{for(i=0;i<16e6;i++) print \"" + "x" * 64 + "\"}'")
+    line = "x" * 64
+    result = patiently(target, f"awk 'BEGIN{{for(i=0;i<16e6;i++) print \"{line}\"}}'")
     assert result.truncated
     assert len(result.stdout) == LIMITS.max_output_bytes
     assert set(result.stdout) == {ord("x"), ord("\n")}
 
 
 def test_memory_is_bounded(target):
-    result = target.attack("awk 'BEGIN{s=\"x\"; while(1) s=s s}'")
-    assert result.exit_code != 0
+    result = patiently(target, "awk 'BEGIN{s=\"x\"; while(1) s=s s}'")
+    assert result.exit_code not in (0, 124)
     assert b"memory" in result.stderr
 
 
 def test_a_time_out_keeps_what_was_written(target):
-    result = target.attack("awk 'BEGIN{print \"early\"; fflush(); while(1);}'")
+    result = patiently(target, "awk 'BEGIN{print \"early\"; fflush(); while(1);}'", wall_s=3.0)
     assert result.timed_out
     assert result.stdout == b"early\n"
     assert result.exit_code == 124
