@@ -5,6 +5,7 @@ The tree::
     SeekgymError
     ├── CorpusError (a ValueError)         data that cannot be used: file, line and field
     ├── ConfigurationError (a ValueError)  an argument that cannot be used, and the way out
+    ├── CommandError (a ValueError)        a shell command that is not allowed, and why
     ├── ScoringError (a ValueError)        a score that cannot be computed
     ├── BackendError (a RuntimeError)      a retriever or server failed: not the agent's fault
     ├── TokenError (a ValueError)          tokens that are not those that a model read and drew
@@ -17,6 +18,7 @@ from typing import NoReturn
 
 __all__ = [
     "BackendError",
+    "CommandError",
     "ConfigurationError",
     "CorpusError",
     "MissingExtraError",
@@ -37,6 +39,19 @@ class CorpusError(SeekgymError, ValueError):
 
 class ConfigurationError(SeekgymError, ValueError):
     """Say which argument cannot be used, what was given and what would do."""
+
+
+class CommandError(SeekgymError, ValueError):
+    """Say why a shell command is not run: a stable ``code`` and a sentence for the agent."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.reason
 
 
 class ScoringError(SeekgymError, ValueError):

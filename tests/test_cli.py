@@ -12,14 +12,14 @@ from seekgym.registration import ENVIRONMENTS
 from seekgym.version import __version__
 
 
-def seekgym(*arguments, cwd=None, stdin=""):
+def seekgym(*arguments, cwd=None, stdin="", path=os.environ["PATH"]):
     return subprocess.run(
         [sys.executable, "-P", "-m", "seekgym", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=cwd,
         input=stdin,
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PATH": path},
     )
 
 
@@ -348,3 +348,34 @@ def test_a_mistake_with_worlds_gives_one_line_too(arguments, tmp_path):
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert done.stderr.startswith("seekgym: ")
+
+
+def test_doctor_says_what_works_and_how_to_get_the_rest():
+    done = seekgym("doctor")
+    assert done.returncode == 0, done.stderr
+    for name in ("Python", "extra yaml", "fence", "rg", "grep", "Java", "torch"):
+        assert f"\n{name} " in f"\n{done.stdout}"
+    nothing = seekgym("doctor", path="")
+    assert "install -y --no-install-recommends bubblewrap" in " ".join(nothing.stdout.split())
+
+
+def test_trajectories_are_verified_and_can_be_shown(tmp_path):
+    out = tmp_path / "deep" / "warm.jsonl"
+    done = seekgym(
+        *("trajectories", "Grep-v0", "--corpus", "phantom:people=50", "--oracle"),
+        *("--tasks", "12", "--out", out),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Wrote 12 trajectories" in done.stdout
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 12
+    assert "shell(command=" in seekgym("show", out, "--number", "1").stdout
+    complaints = {
+        "without proofs": ("QA-v0", "--oracle"),
+        "say who plays": ("QA-v0",),
+        "did you mean 'seekgym/Grep-v0'": ("Grap-v0", "--oracle"),
+        "unknown argument 'corpus'": ("Phantom-50-v0", "--oracle", "--corpus", "x"),
+    }
+    for words, arguments in complaints.items():
+        done = seekgym("trajectories", *arguments, cwd=tmp_path)
+        assert done.returncode == 2
+        assert words in done.stderr

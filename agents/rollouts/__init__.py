@@ -26,6 +26,7 @@ from .filter import (
     WholeGroups,
 )
 from .generate import generate, resume
+from .grounding import ungrounded
 from .pipeline import Generate, Pipeline, Report, Resume, Source, Stage, groups_of
 from .play import play, replay
 from .running import EpisodePlan, Reply, RunningEpisode, Start
@@ -91,5 +92,6 @@ __all__ = [
     "total_cost",
     "tree_of",
     "turn_owners",
+    "ungrounded",
     "write_trajectories",
 ]

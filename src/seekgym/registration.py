@@ -149,6 +149,11 @@ ENVIRONMENTS = (
         "team.leader:TeamLeaderEnv",
         "lead three scripted searchers through a universe of 1,000 people",
     ),
+    Environment(
+        "seekgym/Grep-v0",
+        "grep:GrepEnv",
+        "shell commands over raw text, by default that of seekgym/QA-v0",
+    ),
 )
 
 # Teams of several learning agents, for pettingzoo.make: id and arguments.

@@ -10,8 +10,10 @@ from ..corpora.errors import SeekgymError
 from ..version import __version__
 from .bench import bench
 from .console import console, errors
+from .doctor import doctor
 from .episodes import list_environments, play, show
 from .serving import serve_model
+from .trajectories import trajectories
 from .worlds import certify, world
 
 __all__ = ["app", "main"]
@@ -28,6 +30,8 @@ app.command()(bench)
 app.command()(show)
 app.command()(certify)
 app.command()(serve_model)
+app.command()(trajectories)
+app.command()(doctor)
 app.add_typer(world, name="world")
 
 
