@@ -43,7 +43,7 @@ class OracleAgent(Agent):
         query, document = self._steps[0]
         if query:
             self._steps[0] = ("", document)  # what the search shows is opened in the next turn
-            return {"name": "search", "arguments": {"query": query}}
+            return self._search_env.finding_call(query, document)
         self._steps.popleft()
         if self._task.proof and not self._is_found(document, observation):
             return _answer("unknown")

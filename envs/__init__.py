@@ -3,6 +3,7 @@
 from .actions import Action, Parameter, ProtocolError, ToolCall, ToolSignature
 from .base import SearchEnv
 from .episode import Message, Snapshot
+from .grep import GrepEnv
 from .knowledge_graph import KnowledgeGraphEnv
 from .outcome import Outcome
 from .phantom import PhantomEnv
@@ -13,6 +14,7 @@ from .rewards import (
     EvidenceRecall,
     ExactMatch,
     Format,
+    FormatF1,
     RepeatedQuery,
     RewardTerm,
     SearchCost,
@@ -32,7 +34,9 @@ __all__ = [
     "EvidenceRecall",
     "ExactMatch",
     "Format",
+    "FormatF1",
     "FreeText",
+    "GrepEnv",
     "KnowledgeGraphEnv",
     "Message",
     "Outcome",

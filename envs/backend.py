@@ -6,11 +6,21 @@ from collections.abc import Sequence
 from ..corpora.errors import BackendError
 from ..corpora.retrieval import Hit, Retriever
 
-__all__ = ["Rankings", "retrieve"]
+__all__ = ["BrokenRetriever", "Rankings", "retrieve"]
 
 _logger = logging.getLogger("seekgym")
 
 Rankings = list[list[Hit]]
+
+
+class BrokenRetriever:
+    """Fails whatever it is asked, as an index that is gone would."""
+
+    name = "broken"
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Raise a BackendError."""
+        raise BackendError("this backend is broken on purpose")
 
 
 def retrieve(

@@ -17,7 +17,7 @@ from ..corpora.tasks import Split, Task, TaskSet
 from ..corpora.text import cut_text, replace_surrogates
 from . import transcript
 from .actions import Action, ProtocolError, ToolCall, check_arguments
-from .backend import Rankings, retrieve
+from .backend import BrokenRetriever, Rankings, retrieve
 from .episode import Call, Episode, Message, Pending, Snapshot
 from .findings import Finding
 from .outcome import Outcome
@@ -224,6 +224,15 @@ class SearchEnv(gym.Env[str, Action], ABC):
     def reading_call(self, document_id: str) -> ToolCall:
         """Return the call that shows a whole document."""
         return {"name": "read", "arguments": {"document_id": document_id}}
+
+    def finding_call(self, query: str, document_id: str) -> ToolCall:
+        """Return the call that brings a document by a query of its proof."""
+        return {"name": "search", "arguments": {"query": query}}
+
+    def break_backend(self) -> ToolCall:
+        """Put a backend in place that fails, and return a call that asks it: for the kit."""
+        self.retriever = BrokenRetriever()
+        return {"name": "search", "arguments": {"query": "anything"}}
 
     def chance(self, task: Task) -> float | None:
         """Return what a guess is right by, in [0, 1]; None where answers may be known by heart."""

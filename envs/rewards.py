@@ -30,6 +30,7 @@ __all__ = [
     "EvidenceRecall",
     "ExactMatch",
     "Format",
+    "FormatF1",
     "RepeatedQuery",
     "RewardTerm",
     "SearchCost",
@@ -113,6 +114,15 @@ class Format(RewardTerm):
 
 
 @dataclass(frozen=True)
+class FormatF1(RewardTerm):
+    """Format times F1, the reward of GrepSeek (arXiv:2605.29307)."""
+
+    def value(self, outcome: Outcome) -> float:
+        """Return the F1 of an answer that comes after nothing but well-formed calls."""
+        return outcome.scores.f1 if outcome.scores and outcome.is_well_formed else 0.0
+
+
+@dataclass(frozen=True)
 class SearchCost(RewardTerm):
     """A cost for each valid search."""
 
@@ -175,6 +185,7 @@ class SearchR1Ladder(RewardTerm):
 PRESETS: dict[str, tuple[RewardTerm, ...]] = {
     "exact-match": (ExactMatch(),),
     "f1": (F1(),),
+    "format-f1": (FormatF1(),),
     "search-r1-v0.3": (SearchR1Ladder(),),
 }
 

@@ -32,7 +32,8 @@ class Rules:
     Attributes:
         max_turns: The turn budget, at least 2.
         max_observation_chars: The longest observation, at least 1,000 characters.
-        rewards: A preset (``exact-match``, ``f1``, ``search-r1-v0.3``) or reward terms.
+        rewards: A preset (``exact-match``, ``f1``, ``format-f1``, ``search-r1-v0.3``) or reward
+            terms.
         on_invalid: ``remind`` makes an invalid call cost a turn (Search-R1); ``end`` ends the
             episode with it (PhantomEnvironments).
         last_turn: ``answer`` announces the last turn and takes nothing but an answer in it.

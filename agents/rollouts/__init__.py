@@ -1,5 +1,6 @@
 """Episodes: played, written down, read, and played again."""
 
+from .grounding import ungrounded
 from .play import play, replay
 from .trajectory import Trajectory, Turn, encodable, read_trajectories, write_trajectories
 
@@ -10,5 +11,6 @@ __all__ = [
     "play",
     "read_trajectories",
     "replay",
+    "ungrounded",
     "write_trajectories",
 ]

@@ -172,7 +172,7 @@ def _check_stage(stage: Stage, root: Path, *, reads_pipe: bool) -> Command:
     if path is None:
         raise CommandError("program", f"{program.binary or program.name} is not installed here")
     if program.name == "find":
-        words = check_find(stage.arguments, root)
+        words: Sequence[str] = check_find(stage.arguments, root)
     else:
         words = _checked_words(program, read_arguments(stage), root, reads_pipe=reads_pipe)
     return Command(path, (program.name, *program.fixed, *words))

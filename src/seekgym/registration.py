@@ -143,6 +143,11 @@ ENVIRONMENTS = (
             "max_turns": 40,
         },
     ),
+    Environment(
+        "seekgym/Grep-v0",
+        "grep:GrepEnv",
+        "shell commands over raw text, by default that of seekgym/QA-v0",
+    ),
 )
 
 

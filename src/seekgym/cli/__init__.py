@@ -10,7 +10,9 @@ from ..corpora.errors import SeekgymError
 from ..version import __version__
 from .bench import bench
 from .console import console, errors
+from .doctor import doctor
 from .episodes import list_environments, play, show
+from .trajectories import trajectories
 from .worlds import certify, world
 
 __all__ = ["app", "main"]
@@ -26,6 +28,8 @@ app.command()(play)
 app.command()(bench)
 app.command()(show)
 app.command()(certify)
+app.command()(trajectories)
+app.command()(doctor)
 app.add_typer(world, name="world")
 
 

@@ -3,16 +3,13 @@
 import logging
 import pickle
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
-from ..corpora.errors import BackendError
-from ..corpora.retrieval import Hit
-from ..envs.actions import ToolCall
 from ..envs.transcript import describe_action
 from .probe import HOSTILE, Case, CheckFailedError, Record, actions_for, record
 
@@ -135,19 +132,11 @@ def _quiet_log() -> Iterator[None]:
         logger.disabled = before
 
 
-class _BrokenRetriever:
-    name = "broken"
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        raise BackendError("this backend is broken on purpose")
-
-
 def check_backend_failure(case: Case) -> None:
     """A failing backend gives a failure, never a score or a result."""
     env = case.search_env()
     env.reset(seed=0)
-    env.retriever = _BrokenRetriever()
-    call: ToolCall = {"name": "search", "arguments": {"query": "anything"}}
+    call = env.break_backend()
     with _quiet_log():
         _, reward, terminated, truncated, info = env.step(call)
     _expect(truncated and not terminated, "a failing backend did not truncate the episode")
