@@ -116,17 +116,15 @@ def build_index(
     if place.resolve().is_relative_to(folder.resolve()):
         raise ConfigurationError(f"{place}: the index may not lie in the folder that it is of")
     try:
-        with tempfile.NamedTemporaryFile(
-            dir=place.parent, prefix="building-", delete=False
-        ) as file:
-            temporary = Path(file.name)
-            try:
+        descriptor, temporary = tempfile.mkstemp(dir=place.parent, prefix="building-")
+        try:
+            with open(descriptor, "wb") as file:
                 _Builder(folder, file, block_bytes, on_progress).build(names)
                 file.flush()
                 os.fsync(file.fileno())
-                temporary.replace(place)
-            finally:
-                temporary.unlink(missing_ok=True)
+            os.replace(temporary, place)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
     except OSError as error:
         raise CorpusError(f"the index of {root} cannot be built ({error})") from error
 
@@ -185,24 +183,25 @@ class _Builder:
             with open(self._root / name, "rb", buffering=0) as file:
                 status = _settled(file.fileno())
                 first = len(self._starts)
-                is_plain = self._add_blocks(file)
+                is_plain, is_utf8 = self._add_blocks(file)
                 if Stamp.of(os.fstat(file.fileno())) != Stamp.of(status):
                     raise CorpusError(f"{name} changed while it was indexed; index it again")
         except PermissionError:
             return None
         is_sparse = status.st_blocks * 512 < status.st_size
         stamp = astuple(Stamp.of(status))
-        return name, stamp, first, len(self._starts) - first, is_plain, is_sparse
+        return name, stamp, first, len(self._starts) - first, is_plain, is_utf8, is_sparse
 
-    def _add_blocks(self, file: Any) -> bool:
-        """Add the blocks of a file, and tell whether it is plain text."""
-        is_plain = True
+    def _add_blocks(self, file: Any) -> tuple[bool, bool]:
+        """Add the blocks of a file, and tell whether it is plain text and all UTF-8."""
+        is_plain = is_utf8 = True
         start = 0
         piece, tail = b"\n", b""
         for piece, is_first in _pieces(file, self._block_bytes):
             if start == 0:
                 is_plain = not piece.startswith(_MARKS)
             is_plain = is_plain and b"\0" not in piece
+            is_utf8 = is_utf8 and _is_utf8(piece)
             if is_first:
                 self._begin_block(start)
                 tail = b""
@@ -213,7 +212,7 @@ class _Builder:
             self._report(len(piece))
         if not piece.endswith(b"\n"):
             self._lines[-1] += 1
-        return is_plain
+        return is_plain, is_utf8
 
     def _report(self, size: int) -> None:
         before, self._done = self._done, self._done + size
@@ -384,6 +383,13 @@ def _settled_folder(folder: Path) -> Stamp:
         return Stamp.of(_settled(fd))
     finally:
         os.close(fd)
+
+
+def _is_utf8(piece: bytes) -> bool:
+    try:
+        return piece.isascii() or bool(piece.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _pieces(file: Any, block_bytes: int) -> Iterator[tuple[bytes, bool]]:

@@ -124,6 +124,8 @@ class IndexedEngine:
         found: set[str] = set()
         for path in search.paths:
             inside = _inside(path)
+            if inside is None:
+                return None
             if inside in self.index.files and not path.endswith("/"):
                 named.add(inside)
             elif search.is_recursive and inside in self.index.folders:
@@ -132,7 +134,7 @@ class IndexedEngine:
             else:
                 return None
         files = [self.index.files[name] for name in sorted(named | found)]
-        if not files or any(file.is_sparse and not file.is_plain for file in files):
+        if not files or any(_depends_on_all(search, file) for file in files):
             return None
         has_folders = any(_inside(path) not in named for path in search.paths)
         return _Scope(files, named, has_folders)
@@ -218,6 +220,13 @@ class _Place:
         """End the workers and remove the folder."""
         self.runner.close()
         self.shadow.close()
+
+
+def _depends_on_all(search: Search, file: IndexedFile) -> bool:
+    """Tell whether what is written of a file may depend on more than some of its lines."""
+    if search.program == "grep" and search.context and not file.is_utf8:
+        return True
+    return file.is_sparse and not file.is_plain
 
 
 def _inside(path: str) -> str | None:

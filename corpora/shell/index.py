@@ -88,6 +88,8 @@ class IndexedFile:
         blocks: How many blocks it has.
         is_plain: Whether it is lines of text that can be searched in parts: it holds no NUL byte
             and does not begin with a byte order mark.
+        is_utf8: Whether all of it is UTF-8. Where it is not, what grep writes around a match
+            depends on lines far away.
         is_sparse: Whether it takes less room on disk than its size, which grep looks at.
     """
 
@@ -96,6 +98,7 @@ class IndexedFile:
     first_block: int
     blocks: int
     is_plain: bool
+    is_utf8: bool
     is_sparse: bool
 
 

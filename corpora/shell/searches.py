@@ -116,7 +116,7 @@ def describe_search(stage: Stage) -> Search | None:
     is_recursive = stage.program == "rg" or "--recursive" in names
     if not paths and is_recursive:
         paths = (".",)
-    needs_numbers = bool(names & _NUMBERED) or context > 0 or is_inverted
+    needs_numbers = is_inverted or bool(names & (_NUMBERED | _CONTEXT))  # -A 0 separates too
     return Search(
         stage.program, requirement, paths, is_recursive, needs_numbers, is_inverted, context
     )

@@ -12,6 +12,7 @@ from .bench import bench
 from .console import console, errors
 from .doctor import doctor
 from .episodes import list_environments, play, show
+from .index import index
 from .trajectories import trajectories
 from .worlds import certify, world
 
@@ -30,6 +31,7 @@ app.command()(show)
 app.command()(certify)
 app.command()(trajectories)
 app.command()(doctor)
+app.command()(index)
 app.add_typer(world, name="world")
 
 
