@@ -3,22 +3,19 @@
 import json
 import os
 import stat
-import struct
 import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigurationError, CorpusError
 from .index import (
-    BUCKETS,
-    FOLD,
     GRAM,
     MAGIC,
     PRELUDE,
@@ -26,13 +23,10 @@ from .index import (
     GrepIndex,
     Stamp,
     bitmap_type,
-    bucket_of,
     index_path,
 )
 from .literals import folds_to_ascii
-
-if TYPE_CHECKING:
-    from pyroaring import BitMap
+from .postings import Postings
 
 __all__ = ["build_index", "refresh_index"]
 
@@ -40,15 +34,9 @@ BLOCK_BYTES = 16_384
 
 _FORMAT = 1
 _CHUNK_BYTES = 8 << 20  # read at once
-_BATCH_BLOCKS = 4_096  # held as bits before they become bitmaps: 32 MB; more is no array there
-_SLAB_BUCKETS = 4_096  # turned into bitmaps at once
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 # A file that was written less than this ago can be written again without a new time.
 _TICK_NS = 20_000_000
-# The head of a roaring bitmap with one container and no runs, in the portable format: cookie,
-# number of containers, key, cardinality - 1, where the container begins.
-_BITMAP_HEAD = struct.Struct("<IIHHI")
-_COOKIE = 12_346
 
 Progress = Callable[[int, int], None]
 
@@ -142,11 +130,11 @@ class _Builder:
         self._body_bytes = 0
         self._body_sum = 0
         self._done = self._total = 0
-        self._postings = _Postings()
+        self._postings = Postings()
         self._starts: list[int] = []
         self._lines: list[int] = []
         self._folding = bitmap_type()()
-        self._segments: list[tuple[int, int, int, int]] = []
+        self._segments: list[tuple[int, int, int, int, int]] = []
 
     def build(self, names: Sequence[str] | None) -> None:
         """Write the whole file."""
@@ -234,7 +222,7 @@ class _Builder:
 
     def _end_segment(self) -> None:
         """Write the postings of the blocks since the last segment."""
-        buckets, bitmaps = self._postings.take()
+        buckets, bitmaps, blocks = self._postings.take()
         if not buckets:
             return
         ends = np.cumsum([len(bitmap) for bitmap in bitmaps], dtype="<u8").astype("<u4")
@@ -243,6 +231,7 @@ class _Builder:
             self._write_array(ends)[0],
             self._write(b"".join(bitmaps)),
             len(buckets),
+            blocks,
         )
         self._segments.append(places)
 
@@ -257,79 +246,6 @@ class _Builder:
         self._body_sum = zlib.crc32(padded, self._body_sum)
         self._body_bytes += len(padded)
         return start
-
-
-class _Postings:
-    """The bitmaps of one segment: which of its blocks hold each bucket."""
-
-    def __init__(self) -> None:
-        self._octet = np.zeros(BUCKETS, np.uint8)  # eight blocks, one bit each
-        self._batch = np.zeros((_BATCH_BLOCKS // 8, BUCKETS), np.uint8)
-        self._bitmaps: dict[int, BitMap] = {}
-        self._blocks = 0  # in this segment
-        self._bit = np.uint8(0)
-
-    def begin_block(self) -> None:
-        """Let what is added from now on be in the next block."""
-        if self._blocks:
-            self._close_block()
-        self._bit = np.uint8(1 << (self._blocks & 7))
-        self._blocks += 1
-
-    def add(self, piece: bytes) -> None:
-        """Add the grams of a piece of the block."""
-        folded = piece.translate(FOLD)
-        if not folded.endswith(b"\n"):
-            folded += b"\n"  # so that the last three bytes begin a gram
-        for shift in range(GRAM):
-            count = (len(folded) - shift) // GRAM
-            if count > 0:
-                buckets = bucket_of(np.frombuffer(folded, "<u4", count, shift))
-                self._octet[buckets] = self._octet[buckets] | self._bit
-
-    def take(self) -> tuple[list[int], list[bytes]]:
-        """Return the buckets that were seen and their bitmaps, and begin anew."""
-        if self._blocks:
-            self._close_block(is_last=True)
-        buckets = sorted(self._bitmaps)
-        bitmaps = []
-        for bucket in buckets:
-            self._bitmaps[bucket].run_optimize()
-            bitmaps.append(self._bitmaps.pop(bucket).serialize())
-        self._blocks = 0
-        return buckets, bitmaps
-
-    def _close_block(self, *, is_last: bool = False) -> None:
-        in_batch = (self._blocks - 1) % _BATCH_BLOCKS + 1
-        if in_batch % 8 == 0 or is_last:
-            self._batch[(in_batch - 1) // 8] = self._octet
-            self._octet[:] = 0
-        if in_batch == _BATCH_BLOCKS or is_last:
-            self._merge(self._blocks - in_batch, (in_batch + 7) // 8)
-
-    def _merge(self, first: int, octets: int) -> None:
-        """Turn the bits of a batch, whose first block is given, into bitmaps."""
-        for low in range(0, BUCKETS, _SLAB_BUCKETS):
-            slab = np.ascontiguousarray(self._batch[:octets, low : low + _SLAB_BUCKETS].T)
-            bits = np.unpackbits(slab, axis=1, bitorder="little")
-            places = np.flatnonzero(bits)
-            buckets, blocks = np.divmod(places, octets * 8)
-            counts = np.bincount(buckets, minlength=_SLAB_BUCKETS)
-            values = (blocks + first).astype("<u2").tobytes()
-            start = 0
-            for bucket, count in enumerate(counts.tolist(), start=low):
-                if count:
-                    end = start + 2 * count
-                    self._add_to_bitmap(bucket, values[start:end], count)
-                    start = end
-
-    def _add_to_bitmap(self, bucket: int, values: bytes, count: int) -> None:
-        head = _BITMAP_HEAD.pack(_COOKIE, 1, 0, count - 1, _BITMAP_HEAD.size)
-        added = bitmap_type().deserialize(head + values)
-        if bucket in self._bitmaps:
-            self._bitmaps[bucket] |= added
-        else:
-            self._bitmaps[bucket] = added
 
 
 class _Tree:

@@ -5,8 +5,10 @@ are hashed into one of 65,536 buckets, and each bucket has a roaring bitmap of t
 it (Lemire et al. 2016, "Consistently faster and smaller compressed bitmaps with Roaring"). A block
 without one of a literal's buckets cannot hold the literal; one with all of them may.
 
+A bitmap has room for 65,536 blocks; where there are fewer, buckets of like density share one.
+
 The file: a prelude with sizes and checksums, the body (per segment of 65,536 blocks the numbers of
-the buckets, where their bitmaps end, and the bitmaps; then where blocks begin, and how many lines
+the buckets, where the bitmaps end, and the bitmaps; then where blocks begin, and how many lines
 they have), and a header in JSON that says where each part lies and what was indexed. It is written
 beside its place and renamed, read through a memory map, and trusted only while every file has the
 size, times and inode that it had.
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUCKETS",
+    "CONTAINER",
     "FOLD",
     "GRAM",
     "MAGIC",
@@ -44,18 +47,21 @@ __all__ = [
     "bitmap_type",
     "bucket_of",
     "index_path",
+    "width_of",
 ]
 
 MAGIC = b"seekgrep"
 PRELUDE = struct.Struct("<8sIQQII")  # magic, format, bytes of body and header, checksum of each
 GRAM = 4  # bytes
 BUCKETS = 1 << 16
-SEGMENT_BLOCKS = 1 << 16  # one container of a roaring bitmap
+CONTAINER = 1 << 16  # values in one container of a roaring bitmap
+SEGMENT_BLOCKS = CONTAINER
 FOLD = bytes(code + 32 if 65 <= code <= 90 else code for code in range(256))
 
 _FORMAT = 1
 _MULTIPLIER = np.uint32(0x9E3779B1)  # Knuth's multiplicative hashing: 2**32 over the golden ratio
 _SHIFT = np.uint32(16)
+_FEW_BLOCKS = 8  # are not worth another look-up
 _FOLDED_BYTES = sorted(set(FOLD))
 
 Buckets = NDArray[np.intp]
@@ -124,6 +130,11 @@ def bitmap_type() -> "type[BitMap]":
 def bucket_of(grams: NDArray[np.uint32]) -> Buckets:
     """Return the bucket of each gram, given as little-endian numbers."""
     return ((grams * _MULTIPLIER) >> _SHIFT).astype(np.intp)
+
+
+def width_of(blocks: int) -> int:
+    """Return how many values of a bitmap are for one bucket of a segment: a power of two."""
+    return max(64, 1 << (blocks - 1).bit_length())
 
 
 class GrepIndex:
@@ -214,23 +225,28 @@ class GrepIndex:
 class _Segment:
     """The postings of up to 65,536 blocks."""
 
-    def __init__(self, index: GrepIndex, buckets: int, ends: int, bitmaps: int, count: int) -> None:
+    def __init__(
+        self, index: GrepIndex, buckets: int, ends: int, bitmaps: int, count: int, blocks: int
+    ) -> None:
         self._index = index
         self._bitmaps = bitmaps
+        self._width = width_of(blocks)
+        self._share = CONTAINER // self._width  # buckets in one bitmap
         present = index.array(np.dtype("<u2"), buckets, count)
         self._places = np.full(BUCKETS, -1, np.int32)
         self._places[present] = np.arange(count, dtype=np.int32)
-        self._ends = index.array(np.dtype("<u4"), ends, count)
+        self._ends = index.array(np.dtype("<u4"), ends, -(-count // self._share))
 
     def candidates(self, requirement: Requirement) -> "BitMap":
         """Return the blocks that hold one literal of every clause, as far as buckets tell."""
         known: dict[int, BitMap | None] = {}
         found: BitMap | None = None
-        for clause in requirement.clauses:
+        # Short literals cost most and tell least, so they come last, if at all.
+        for clause in sorted(requirement.clauses, key=lambda clause: -min(map(len, clause))):
+            if found is not None and len(found) <= _FEW_BLOCKS:
+                break
             blocks = self._index._bitmap.union(*(self._holding(text, known) for text in clause))
             found = blocks if found is None else found & blocks
-            if not found:
-                break
         return self._index._bitmap() if found is None else found
 
     def _holding(self, literal: bytes, known: "dict[int, BitMap | None]") -> "BitMap":
@@ -251,15 +267,20 @@ class _Segment:
     def _posting(self, bucket: int, known: "dict[int, BitMap | None]") -> "BitMap | None":
         if bucket not in known:
             place = int(self._places[bucket])
-            if place < 0:
-                known[bucket] = None
-            else:
-                start = int(self._ends[place - 1]) if place else 0
-                raw = self._index.bitmap_bytes(
-                    self._bitmaps + start, self._bitmaps + int(self._ends[place])
-                )
-                known[bucket] = self._index._bitmap.deserialize(raw)
+            known[bucket] = None if place < 0 else self._read(*divmod(place, self._share))
         return known[bucket]
+
+    def _read(self, number: int, place: int) -> "BitMap":
+        """Return the blocks of the bucket with a place in a bitmap."""
+        start = int(self._ends[number - 1]) if number else 0
+        end = int(self._ends[number])
+        raw = self._index.bitmap_bytes(self._bitmaps + start, self._bitmaps + end)
+        bitmap = self._index._bitmap.deserialize(raw)
+        if self._share == 1:
+            return bitmap
+        first = place * self._width
+        own = self._index._bitmap(range(first, first + self._width))
+        return (bitmap & own).shift(-first)
 
 
 def _buckets_in(literal: bytes) -> list[int]:

@@ -172,7 +172,7 @@ def test_lines_longer_than_what_is_read_at_once(root, make, monkeypatch):
 def test_more_blocks_than_a_segment_and_a_batch_hold(root, make, monkeypatch):
     monkeypatch.setattr(building, "SEGMENT_BLOCKS", 64)
     monkeypatch.setattr("seekgym.corpora.shell.index.SEGMENT_BLOCKS", 64)
-    monkeypatch.setattr(building, "_BATCH_BLOCKS", 16)
+    monkeypatch.setattr("seekgym.corpora.shell.postings._BATCH_BLOCKS", 16)
     engine = make(block_bytes=64)
     for number in range(0, 1_000, 37):
         out, served = run(engine, f"rg -n -w word{number} a.txt sub/b.txt")
