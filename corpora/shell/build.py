@@ -101,7 +101,7 @@ def build_index(
     place = index_path(root) if path is None else Path(path)
     if not folder.is_dir():
         raise ConfigurationError(f"{root}: not a folder; pass the folder of the corpus")
-    if place.resolve().is_relative_to(folder.resolve()):
+    if names is None and place.resolve().is_relative_to(folder.resolve()):
         raise ConfigurationError(f"{place}: the index may not lie in the folder that it is of")
     try:
         descriptor, temporary = tempfile.mkstemp(dir=place.parent, prefix="building-")

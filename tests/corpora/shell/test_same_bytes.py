@@ -1,6 +1,7 @@
 """What the index serves is, byte for byte, what the plain programs write."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +103,29 @@ def test_the_twelve_kinds(engine, command, is_served):
 def test_bad_patterns_complain_alike(engine, head, pattern):
     pipeline = parse(f"{head} -e '{pattern}' corpus.jsonl")
     assert engine.run(pipeline) == engine.runner.run(pipeline)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in ENCODINGS.glob("*.txt")))
+def test_files_in_any_encoding(engine, name):
+    text = (engine.root / name).read_bytes().decode("utf-8", "ignore")
+    words = sorted(set(re.findall(r"\w{4,}", text)), key=len)[-3:]
+    for word in [*words, "Wikipedia"]:
+        for head in ("rg -n", "rg -i -o", "grep -c", "grep -i", "grep -aP"):
+            pipeline = parse(f"{head} '{word}' {name}")
+            assert engine.run(pipeline) == engine.runner.run(pipeline)
+            assert engine.served or "-i" in head
+
+
+def test_a_file_in_utf16_is_found_as_text(engine):
+    pipeline = parse("rg -c the utf16.txt")
+    result = engine.run(pipeline)
+    assert engine.served
+    assert int(result.stdout) > 10
+    assert result == engine.runner.run(pipeline)
+
+
+def test_a_line_end_of_two_bytes(engine):
+    for head in ("rg", "rg --crlf", "grep"):
+        pipeline = parse(f"{head} -c 'the.*[.]*$' crlf.txt")
+        assert engine.run(pipeline) == engine.runner.run(pipeline)
+        assert engine.served
