@@ -3,6 +3,7 @@
 from .documents import Corpus, Document
 from .errors import (
     BackendError,
+    CommandError,
     ConfigurationError,
     CorpusError,
     MissingExtraError,
@@ -16,6 +17,7 @@ from .tasks import ProofStep, Task, TaskSet
 __all__ = [
     "BM25Retriever",
     "BackendError",
+    "CommandError",
     "ConfigurationError",
     "Corpus",
     "CorpusError",

@@ -160,7 +160,7 @@ def preview(line: str, needles: Sequence[str], limit_chars: int) -> str:
 
     Example:
         >>> preview("x" * 500 + " born here " + "y" * 500, ["born"], 60)
-        '… xxxxxx born here yyyyy … [line cut, 1011 characters]'
+        '… xxxxxxx born here yyyyyy … [line cut, 1011 characters]'
     """
     if len(line) <= limit_chars:
         return line

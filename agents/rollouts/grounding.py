@@ -9,7 +9,7 @@ from .trajectory import Trajectory
 __all__ = ["ungrounded"]
 
 # What can only be known from the question or an observation: names and longer numbers.
-_SPECIFIC = re.compile(r"\b(?:[^\W\d_]*[A-ZÀ-ÖØ-Þ]\w*|\d{3,})\b")
+_SPECIFIC = re.compile(r"(?<!-)\b(?:[^\W\d_]*[A-ZÀ-ÖØ-Þ]\w*|\d{3,})\b")
 
 
 def ungrounded(trajectory: Trajectory) -> list[str]:
@@ -22,13 +22,17 @@ def ungrounded(trajectory: Trajectory) -> list[str]:
         >>> ungrounded(Trajectory("e", {}, "", None, "t", "a", "Who knew Ada?", (turn,)))
         ['Ash']
     """
-    seen = trajectory.question.lower()
+    seen = _words(trajectory.question)
     found: list[str] = []
     for turn in trajectory.turns:
         for text in _texts(turn.action):
             found += [word for word in _SPECIFIC.findall(text) if word.lower() not in seen]
-        seen += "\n" + turn.observation.lower()
+        seen |= _words(turn.observation)
     return list(dict.fromkeys(found))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def _texts(value: Any) -> Iterable[str]:

@@ -145,7 +145,7 @@ def shown_documents(lines: Sequence[str], runner: CorpusRunner) -> tuple[str, ..
     for line in lines:
         found = list(_shown_by_id(line, runner.corpus))
         shown.update(dict.fromkeys(found))
-        if not found and len(line) >= _LEAST_SHOWN_CHARS:
+        if len(line) >= _LEAST_SHOWN_CHARS and not _HEAD.search(line):
             others.append(line)
     if others:
         shown.update(dict.fromkeys(_shown_by_text(others[:_MOST_FRAGMENTS], runner)))
