@@ -32,7 +32,8 @@ from .shadow import IGNORE_FILES, Portion, Shadow, choose_portion
 
 __all__ = ["IndexedEngine"]
 
-_ALWAYS_SERVED = 1 << 20  # bytes that cost less to copy than a program to start
+_LEAST_BYTES = 4 << 20  # fewer are searched as fast in full
+_ALWAYS_SERVED = 1 << 18  # bytes that cost less to copy than a program to start
 _MAX_SHARE = 8  # at most one byte in so many is copied; above, reading all is as fast
 
 
@@ -45,12 +46,21 @@ class IndexedEngine:
         root: The folder of the corpus.
         index: Its index; one that no longer fits a file is not used for that file.
         runner: What runs pipelines in full, and says how they are fenced and limited.
+        least_bytes: Searches of files that are smaller in all are run in full.
     """
 
-    def __init__(self, root: str | os.PathLike[str], index: GrepIndex, runner: PlainRunner) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        index: GrepIndex,
+        runner: PlainRunner,
+        *,
+        least_bytes: int = _LEAST_BYTES,
+    ) -> None:
         self.root = Path(root).resolve()
         self.index = index
         self.runner = runner
+        self.least_bytes = least_bytes
         self._prepare()
 
     def _prepare(self) -> None:
@@ -60,12 +70,13 @@ class IndexedEngine:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what makes an equal engine; the index is opened again."""
-        return {"root": self.root, "path": self.index.path, "runner": self.runner}
+        names = ("root", "runner", "least_bytes")
+        return {name: self.__dict__[name] for name in names} | {"path": self.index.path}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the state and open the index."""
-        self.root, self.runner = state["root"], state["runner"]
-        self.index = GrepIndex(state["path"])
+        self.index = GrepIndex(state.pop("path"))
+        self.__dict__.update(state)
         self._prepare()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -134,7 +145,9 @@ class IndexedEngine:
             else:
                 return None
         files = [self.index.files[name] for name in sorted(named | found)]
-        if not files or any(_depends_on_all(search, file) for file in files):
+        if not files or sum(file.stamp.size for file in files) < self.least_bytes:
+            return None
+        if any(_depends_on_all(search, file) for file in files):
             return None
         has_folders = any(_inside(path) not in named for path in search.paths)
         return _Scope(files, named, has_folders)

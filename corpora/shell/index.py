@@ -61,6 +61,7 @@ FOLD = bytes(code + 32 if 65 <= code <= 90 else code for code in range(256))
 _FORMAT = 1
 _MULTIPLIER = np.uint32(0x9E3779B1)  # Knuth's multiplicative hashing: 2**32 over the golden ratio
 _SHIFT = np.uint32(16)
+_MANY_BLOCKS = 4_096  # fewer are read in full sooner than a short literal is looked up
 _FEW_BLOCKS = 8  # are not worth another look-up
 _FOLDED_BYTES = sorted(set(FOLD))
 
@@ -230,6 +231,7 @@ class _Segment:
     ) -> None:
         self._index = index
         self._bitmaps = bitmaps
+        self._blocks = blocks
         self._width = width_of(blocks)
         self._share = CONTAINER // self._width  # buckets in one bitmap
         present = index.array(np.dtype("<u2"), buckets, count)
@@ -243,11 +245,13 @@ class _Segment:
         found: BitMap | None = None
         # Short literals cost most and tell least, so they come last, if at all.
         for clause in sorted(requirement.clauses, key=lambda clause: -min(map(len, clause))):
+            if min(map(len, clause)) < GRAM and self._blocks < _MANY_BLOCKS:
+                break
             if found is not None and len(found) <= _FEW_BLOCKS:
                 break
             blocks = self._index._bitmap.union(*(self._holding(text, known) for text in clause))
             found = blocks if found is None else found & blocks
-        return self._index._bitmap() if found is None else found
+        return self._index._bitmap(range(self._blocks)) if found is None else found
 
     def _holding(self, literal: bytes, known: "dict[int, BitMap | None]") -> "BitMap":
         empty = self._index._bitmap()

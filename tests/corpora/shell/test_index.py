@@ -34,7 +34,7 @@ def make(root):
 
     def engine(**settings):
         build_index(root, **settings)
-        made = IndexedEngine(root, GrepIndex(index_path(root)), PlainRunner(root))
+        made = IndexedEngine(root, GrepIndex(index_path(root)), PlainRunner(root), least_bytes=0)
         engines.append(made)
         return made
 
@@ -90,7 +90,7 @@ def test_a_changed_file_is_read_in_full(root, make, command):
     assert not served
     index, is_new = refresh_index(root)
     assert is_new
-    fresh = IndexedEngine(root, index, engine.runner)
+    fresh = IndexedEngine(root, index, engine.runner, least_bytes=0)
     assert run(fresh, command) == (out, True)
     fresh.close()
 

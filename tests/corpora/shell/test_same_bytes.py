@@ -22,7 +22,7 @@ def engine(tmp_path_factory):
     write_corpus(folder / "root", ENCODINGS)
     build_index(folder / "root", folder / "index", block_bytes=512)
     runner = PlainRunner(folder / "root")
-    made = IndexedEngine(folder / "root", GrepIndex(folder / "index"), runner)
+    made = IndexedEngine(folder / "root", GrepIndex(folder / "index"), runner, least_bytes=0)
     yield made
     made.close()
     runner.close()
@@ -80,6 +80,9 @@ def test_20000_random_pipelines(engine):
         ("rg --vimgrep film corpus.jsonl", True),
         ("rg --after-context=1 film corpus.jsonl", True),
         ("grep -n -B 3 film corpus.jsonl", True),
+        ("grep -A 0 film corpus.jsonl", True),
+        ("grep -A 2 -P the latin.txt", False),
+        ("grep -vc film corpus.jsonl", True),
         ("rg film corpus.jsonl | sed -n 1p", True),
         ("rg film corpus.jsonl | sed 3q", True),
         ("rg film corpus.jsonl | sed '$d'", True),
