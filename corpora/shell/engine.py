@@ -67,6 +67,7 @@ class IndexedEngine:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._idle: list[_Place] = []
+        self._owner = os.getpid()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what makes an equal engine; the index is opened again."""
@@ -191,6 +192,8 @@ class IndexedEngine:
     @contextmanager
     def _borrowed(self) -> "Iterator[_Place]":
         """Lend a folder in memory to this thread."""
+        if os.getpid() != self._owner:  # the folders are those of the process this was forked from
+            self._prepare()
         with self._lock:
             place = self._idle.pop() if self._idle else None
         if place is None:

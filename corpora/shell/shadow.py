@@ -104,7 +104,7 @@ class Shadow:
         self._root = root
         memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
         self.path = Path(tempfile.mkdtemp(prefix="seekgym-grep-", dir=memory))
-        self._finalizer = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
         self.is_whole = len(index.files) <= _MAX_FILES and not index.others
         self._sizes: dict[str, int] = {}
         if self.is_whole:
@@ -173,6 +173,12 @@ class Shadow:
     def _truncate(self, name: str, size: int) -> None:
         os.truncate(self.path / name, size)
         self._sizes[name] = size
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Remove a folder, unless it belongs to the process this one was forked from."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(fd: int, start: int, end: int) -> Iterator[bytes]:

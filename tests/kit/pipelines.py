@@ -238,7 +238,8 @@ class Generator:
         """Draw a first stage that is no search."""
         name = self.pick(TEXT)
         stages = [("cat", name), ("head", "-n", "9", name), ("sort", name), ("wc", "-l", name)]
-        return Stage(*(lambda program, *words: (program, words))(*self.pick(stages)))
+        program, *words = self.pick(stages)
+        return Stage(program, tuple(words))
 
     def rest(self):
         """Draw the stages after the first."""
@@ -261,8 +262,4 @@ class Generator:
             [("cat", "-n"), ("head", "-n", "3")],
             [("cat", "corpus.jsonl"), ("head", "-n", "1")],
         ]
-        return [
-            Stage(program, words)
-            for program, *rest in self.pick(pieces)
-            if (words := tuple(rest)) or True
-        ]
+        return [Stage(program, tuple(words)) for program, *words in self.pick(pieces)]

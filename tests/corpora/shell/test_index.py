@@ -243,6 +243,21 @@ def test_nothing_is_left_in_memory(make):
     assert not place.shadow.path.exists()
 
 
+def test_a_forked_process_has_folders_of_its_own(make):
+    engine = make()
+    expected = run(engine, "rg -c word919")
+    (place,) = engine._idle
+    child = os.fork()
+    if child == 0:
+        is_right = run(engine, "rg -c word919") == expected and engine._idle[0] is not place
+        engine.close()
+        place.shadow.close()
+        os._exit(0 if is_right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert place.shadow.path.is_dir()
+    assert run(engine, "rg -c word919") == expected
+
+
 def test_an_index_inside_its_folder_is_refused(root):
     with pytest.raises(ConfigurationError, match="may not lie in"):
         build_index(root, root / "index")
