@@ -12,6 +12,7 @@ from .bench import bench
 from .console import console, errors
 from .doctor import doctor
 from .episodes import list_environments, play, show
+from .index import index
 from .serving import serve_model
 from .trajectories import trajectories
 from .worlds import certify, world
@@ -32,6 +33,7 @@ app.command()(certify)
 app.command()(serve_model)
 app.command()(trajectories)
 app.command()(doctor)
+app.command()(index)
 app.add_typer(world, name="world")
 
 
