@@ -8,6 +8,7 @@ import threading
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -169,14 +170,17 @@ class ChatPolicy(Policy):
         """Play one episode; raises a ChatFault that ends the run."""
         usage = Usage()
         jitter = np.random.default_rng(np.random.SeedSequence([*episode.plan.entropy, 0]))
-        while not episode.is_over:
+        while episode.may_go_on:
+            written = usage.tokens.get("completion_tokens", 0)
             try:
                 reply = await endpoint.ask(self._request(episode), usage, jitter)
             except ChatFault as fault:
                 if fault.reach == "run":
                     raise
                 return episode.finish(usage=usage.totals(self._prices), failure=fault.reason)
-            await asyncio.to_thread(episode.send, reply_of(reply, episode.protocol))
+            sent = reply_of(reply, episode.protocol)
+            written = usage.tokens.get("completion_tokens", 0) - written
+            await asyncio.to_thread(episode.send, replace(sent, tokens=written))
         return episode.finish(usage=usage.totals(self._prices))
 
     def _request(self, episode: RunningEpisode) -> dict[str, Any]:
