@@ -77,21 +77,12 @@ def find_clues(question: str, sentences: Iterable[Sentence]) -> list[Clue]:
         question: What is asked.
         sentences: What was read.
     """
-    words = content_words(question)
-    place = {word: number for number, word in enumerate(words)}
     best: dict[str, tuple[float, float, float, float]] = {}
-    names: set[str] = set()
-    parts = [(sentence, *_objects(sentence)) for sentence in dict.fromkeys(sentences)]
-    for _, named, _ in parts:
-        names.update(named)
-    for sentence, named, values in parts:
-        said = [place[word] for word in content_words(sentence.text) if word in place]
-        overlap = len(said) / max(len(words), 1)
-        first = 1 - min(said, default=len(words)) / max(len(words), 1)
-        subject = _subject(sentence)
-        is_asked, is_found = float(subject in question), float(subject in names)
-        for text in (*named, *values):
-            features = (overlap, first, is_asked, is_found)
+    parts = [_scored(question, sentence) for sentence in dict.fromkeys(sentences)]
+    names = {name for part in parts for name in part.names}
+    for part in parts:
+        features = (*part.features, float(part.subject in names))
+        for text in part.texts:
             if text not in best or features > best[text]:
                 best[text] = features
     clues = [
@@ -141,6 +132,32 @@ def pack_menu(choices: Sequence[Choice], size: int) -> tuple[np.ndarray, np.ndar
     mask[0] = not choices
     features[0, 0] = 1.0
     return features.reshape(-1), mask
+
+
+class _Scored(NamedTuple):
+    """What a sentence holds, and how it fits a question."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]  # names, and a value that is none
+    subject: str
+    features: tuple[float, float, float]  # overlap, first, subject_asked
+
+
+@lru_cache(maxsize=_CACHED)
+def _scored(question: str, sentence: Sentence) -> _Scored:
+    place = _places(question)
+    said = [place[word] for word in content_words(sentence.text) if word in place]
+    overlap = len(said) / max(len(place), 1)
+    first = 1 - min(said, default=len(place)) / max(len(place), 1)
+    names, values = _objects(sentence)
+    subject = _subject(sentence)
+    return _Scored(names, names + values, subject, (overlap, first, float(subject in question)))
+
+
+@lru_cache(maxsize=_CACHED)
+def _places(question: str) -> dict[str, int]:
+    """Return where each word of a question stands among its words."""
+    return {word: number for number, word in enumerate(content_words(question))}
 
 
 @lru_cache(maxsize=_CACHED)

@@ -69,7 +69,7 @@ def summarise(question: str, observation: str, words: int) -> str:
     """
     asked = set(content_words(question))
     sentences = list(dict.fromkeys(split_sentences(observation)))
-    contents = [set(content_words(f"{s.title} {s.text}")) for s in sentences]
+    contents = [_content(sentence) for sentence in sentences]
     seen_in = Counter(word for content in contents for word in content)
     total = len(sentences) + 1
 
@@ -87,6 +87,13 @@ def summarise(question: str, observation: str, words: int) -> str:
     return " ".join(text for _, text in sorted(chosen))
 
 
+@lru_cache(maxsize=_CACHED)
+def _content(sentence: Sentence) -> frozenset[str]:
+    """Return the words of a sentence and its title that carry meaning."""
+    return frozenset(content_words(f"{sentence.title} {sentence.text}"))
+
+
+@lru_cache(maxsize=_CACHED)
 def _with_title(sentence: Sentence) -> str:
     if not sentence.title or set(content_words(sentence.title)) & set(content_words(sentence.text)):
         return sentence.text

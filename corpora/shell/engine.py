@@ -30,9 +30,9 @@ from .sandbox import PlainRunner
 from .searches import Search, describe_search, reads_only_pipe
 from .shadow import IGNORE_FILES, Portion, Shadow, choose_portion
 
-__all__ = ["IndexedEngine"]
+__all__ = ["LEAST_BYTES", "IndexedEngine"]
 
-_LEAST_BYTES = 4 << 20  # fewer are searched as fast in full
+LEAST_BYTES = 4 << 20  # fewer are searched as fast in full
 _ALWAYS_SERVED = 1 << 18  # bytes that cost less to copy than a program to start
 _MAX_SHARE = 8  # at most one byte in so many is copied; above, reading all is as fast
 
@@ -55,7 +55,7 @@ class IndexedEngine:
         index: GrepIndex,
         runner: PlainRunner,
         *,
-        least_bytes: int = _LEAST_BYTES,
+        least_bytes: int = LEAST_BYTES,
     ) -> None:
         self.root = Path(root).resolve()
         self.index = index

@@ -1,5 +1,6 @@
 """A corpus as raw text: one JSON line a document, in a folder that holds nothing else."""
 
+import importlib.util
 import json
 import os
 import re
@@ -14,6 +15,8 @@ from typing import Any, Self
 from ..documents import Corpus, Document
 from ..errors import BackendError
 from .base import Limits, PipelineRunner, ShellResult
+from .build import refresh_index
+from .engine import LEAST_BYTES, IndexedEngine
 from .parse import Pipeline
 from .sandbox import PlainRunner
 
@@ -41,7 +44,8 @@ def raw_line(document: Document) -> str:
 class CorpusRunner:
     """Runs pipelines over a corpus, which is written out when it is first asked.
 
-    Safe to use from several threads. Pickles and copies share the corpus; an unpickled runner
+    Searches of a corpus of more than a few megabytes go over an index if ``pyroaring`` is there,
+    with the same bytes. Safe to use from several threads. Pickles and copies share the corpus; an unpickled runner
     writes it out again, or finds it in ``folder``.
 
     Args:
@@ -97,8 +101,20 @@ class CorpusRunner:
         root = self.path.parent
         with self._lock:
             if self._runner is None:
-                self._runner = PlainRunner(root, limits=self.limits)
-        return self._runner.run(pipeline)
+                self._runner = self._made(root)
+            runner = self._runner
+        return runner.run(pipeline)
+
+    def _made(self, root: Path) -> PipelineRunner:
+        """Return what runs pipelines: over an index where there is one to be had and to gain."""
+        plain = PlainRunner(root, limits=self.limits)
+        is_small = (root / CORPUS_FILE).stat().st_size < LEAST_BYTES
+        if is_small or importlib.util.find_spec("pyroaring") is None:
+            return plain
+        place = root.with_suffix(".grepindex")
+        if self.folder is None:
+            Finalize(self, place.unlink, [True], exitpriority=0)
+        return IndexedEngine(root, refresh_index(root, place, names=[CORPUS_FILE])[0], plain)
 
     def _write(self) -> Path:
         """Write the corpus once: into the private folder, or beside others of its fingerprint."""
