@@ -14,7 +14,7 @@ run: .venv/core  ## Play every baseline in every environment and print the table
 dev: .venv/dev  ## Install for development
 
 test: check  ## Lint, types, and the tests that CI runs
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 	sh tests/wheel.sh $(BIN)
 
 test-all: check  ## Everything, with exhaustive runs (minutes)

@@ -379,3 +379,31 @@ def test_trajectories_are_verified_and_can_be_shown(tmp_path):
         done = seekgym("trajectories", *arguments, cwd=tmp_path)
         assert done.returncode == 2
         assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--agent", "local"], "--agent local needs --model"),
+        (["--agent", "chat", "--model", "m"], "--agent chat needs --base-url"),
+        (["--model", "m"], "--model is for --agent local or --agent chat"),
+        (["--agent", "random", "--base-url", "http://x"], "--base-url is for --agent local or"),
+        (["--agent", "local", "--model", "/no/such"], "'/no/such': there is no such file"),
+        (["--agent", "local", "--model", "smollm2"], "did you mean 'smollm2-135m'?"),
+        (["--agent", "local", "--model", "tiny", "--protocol", "r1"], "unknown protocol 'r1'"),
+    ],
+)
+def test_a_policy_that_cannot_be_made_is_one_line(arguments, words, tmp_path):
+    found = seekgym("bench", *arguments, "--episodes", "1", "--out", str(tmp_path / "out"))
+    assert found.returncode == 2
+    assert words in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_bench_plays_a_local_model(tmp_path):
+    arguments = ["--agent", "local", "--model", "tiny", "--env", "seekgym/Phantom-50-v0"]
+    limits = ["--episodes", "2", "--max-tokens", "8", "--out", str(tmp_path / "out")]
+    found = seekgym("bench", *arguments, *limits)
+    assert found.returncode == 0, found.stderr
+    assert "local tiny" in found.stdout
+    assert len((tmp_path / "out" / "trajectories.jsonl").read_text().splitlines()) == 2

@@ -45,8 +45,8 @@ class CorpusRunner:
     """Runs pipelines over a corpus, which is written out when it is first asked.
 
     Searches of a corpus of more than a few megabytes go over an index if ``pyroaring`` is there,
-    with the same bytes. Safe to use from several threads. Pickles and copies share the corpus; an unpickled runner
-    writes it out again, or finds it in ``folder``.
+    with the same bytes. Safe to use from several threads. Pickles and copies share the corpus;
+    an unpickled runner writes it out again, or finds it in ``folder``.
 
     Args:
         corpus: What to write.
