@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .calls import TurnCall, calls_of
-from .grounding import is_grounded, words
+from .calls import calls_of
+from .grounding import ungrounded, words
 from .pipeline import Stage, groups_of
 from .trajectory import Trajectory, encodable
 
@@ -169,7 +169,8 @@ class CausallyGrounded(Filter):
     that says what was wrong with a call shows nothing, and a thought is no call. Words are
     compared without case. In the arguments of each call:
 
-    - a word with a capital letter or a digit, a name or a number, must have been seen;
+    - a word with a capital letter or a digit, a name or a number, must have been seen, unless
+      it is the option of a command (it follows a hyphen) or a number of one or two digits;
     - an id or an address (no spaces, and a capital letter or a digit in it) must have been seen
       as it stands;
     - of an answer each word must have been seen, but for yes, no and unknown, and for numbers
@@ -183,8 +184,7 @@ class CausallyGrounded(Filter):
 
     def keeps(self, trajectory: Trajectory) -> bool:
         """Tell whether each call uses only what was seen before it."""
-        calls: Sequence[TurnCall | None] = calls_of(trajectory)
-        return is_grounded(trajectory, calls, vocabulary=self.vocabulary)
+        return not ungrounded(trajectory, self.vocabulary)
 
 
 class GroupVariance(Stage):

@@ -7,7 +7,7 @@ import pytest
 from seekgym.agents import OracleAgent
 from seekgym.agents.rollouts import play, ungrounded
 from seekgym.corpora import ConfigurationError, Corpus, Document, Task, TaskSet
-from seekgym.corpora.shell import Limits
+from seekgym.corpora.shell import Limits, parse
 from seekgym.envs import EvidenceRecall, GrepEnv, KnowledgeGraphEnv, PhantomEnv, QAEnv
 from seekgym.envs.shell import preview
 
@@ -203,7 +203,7 @@ def test_an_action_that_uses_what_was_not_seen_is_found():
 
     task = next(task for task in env.unwrapped.tasks if len(task.proof) > 2)
     trajectory = play(env, Clairvoyant(env), seed=0, options={"task": task.id})
-    assert ungrounded(trajectory) == task.proof[-1].query.split()
+    assert ungrounded(trajectory) == task.proof[-1].query.lower().split()
 
 
 def test_an_episode_goes_on_in_a_pickled_copy():
@@ -238,3 +238,16 @@ def test_a_world_stays_the_same():
     env = GrepEnv("phantom:people=50")
     with pytest.raises(ConfigurationError, match="make another one"):
         env.reset(options={"world_seed": 1})
+
+
+def test_a_large_corpus_is_searched_over_an_index():
+    env = gym.make("seekgym/Grep-v0", corpus="phantom:people=6000").unwrapped
+    env.reset(seed=0)
+    name = env.corpus[2_000].title
+    command = {"name": "shell", "arguments": {"command": f"grep -nF '{name}' corpus.jsonl"}}
+    observation, *_ = env.step(command)
+    engine = env.source._runner
+    assert engine.served
+    assert f"{2_001}:" in observation
+    plain = engine.runner.run(parse(command["arguments"]["command"]))
+    assert engine.run(parse(command["arguments"]["command"])) == plain
