@@ -8,10 +8,17 @@ __all__ = ["Link", "Page", "Result", "Site"]
 
 
 class Link(NamedTuple):
-    """A link of a page: where it leads, and the text that one would click."""
+    """A link of a page.
+
+    Attributes:
+        url: Where it leads: absolute, without fragment.
+        text: What one would click, on one line.
+        paragraph: The position of the paragraph in which it stands.
+    """
 
     url: str
     text: str
+    paragraph: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,7 @@ class Page:
         title: One line.
         paragraphs: Clean text, numbered by position from 1 when it is shown. A paragraph of
             code may have several lines; any other is one line.
-        links: In the order of the text, each address once, absolute and without fragment.
+        links: In the order of the text, each address once.
     """
 
     url: str
