@@ -101,12 +101,13 @@ class _Builder:
             return
         if not self._pre and self._raw is None:
             text = _SPACES.sub(" ", text)
-        if not self._is_begun and text.strip():
-            self._is_begun = True
+        text = plain_text(text)
+        if self._mark and text.strip():
             self._line.append(self._mark)
             self._mark = ""
-            text = text if self._pre else text.lstrip()
-        self._line.append(plain_text(text))
+            text = text if self._pre else text.lstrip(" ")
+        self._is_begun = self._is_begun or bool(text.strip())
+        self._line.append(text)
 
     def tag(self, tag: Tag) -> None:
         """Take a tag."""
@@ -204,7 +205,7 @@ class _Builder:
 
     def _start_cell(self) -> None:
         if self._is_begun:
-            self._line.append(" | ")
+            self._mark = " | "
 
     def _start_link(self, href: str | None, text: str) -> None:
         self._end_link()
