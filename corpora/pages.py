@@ -103,8 +103,7 @@ class _Builder:
             text = _SPACES.sub(" ", text)
         text = plain_text(text)
         if self._mark and text.strip():
-            self._line.append(self._mark)
-            self._mark = ""
+            self._write_mark()
             text = text if self._pre else text.lstrip(" ")
         self._is_begun = self._is_begun or bool(text.strip())
         self._line.append(text)
@@ -174,8 +173,8 @@ class _Builder:
             self._start_cell()
         elif name == "img" and given.get("alt", "").strip():
             self._is_begun = True
-            self._line += [self._mark, f"[image: {plain_line(given['alt'])}]"]
-            self._mark = ""
+            self._write_mark()
+            self._line.append(f"[image: {plain_line(given['alt'])}]")
         else:
             self._start_block(name, given.get("role") == "main")
 
@@ -202,6 +201,13 @@ class _Builder:
         elif self._main and name == self._main_name:
             self._flush()
             self._main -= 1
+
+    def _write_mark(self) -> None:
+        """Write what the paragraph or cell begins with; it is no part of a link's text."""
+        if self._open_link is not None and self._open_link[1] == len(self._line):
+            self._open_link = (self._open_link[0], len(self._line) + 1)
+        self._line.append(self._mark)
+        self._mark = ""
 
     def _start_cell(self) -> None:
         if self._is_begun:

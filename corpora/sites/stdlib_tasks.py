@@ -25,7 +25,7 @@ from .stdlib import Library, load_library, stdlib_site
 __all__ = ["stdlib_tasks"]
 
 _MAX_HOPS = 4
-_MOST_DRAWS = 4_000  # of a cell
+_MOST_DRAWS = 2_500  # of a cell
 _MOST_OF_AN_ANSWER = 12  # tasks of one end that share an answer
 _AT_ONCE = 64
 _OBJECT = "builtins.object"
