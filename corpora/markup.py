@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from html import unescape
 from typing import NamedTuple
 
-__all__ = ["Tag", "attributes", "decode_html", "plain_text", "tokens"]
+__all__ = ["RAW_ELEMENTS", "Tag", "attributes", "decode_html", "plain_text", "tokens"]
 
 _TAG = re.compile(
     r"</?([a-zA-Z][^\s/>]*+)"
@@ -23,6 +23,7 @@ _RAW = {  # elements that hold text and no tags, with what ends them
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
+RAW_ELEMENTS = frozenset(_RAW)
 _HUGE_REFERENCE = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9a-fA-F]{7,}+);?")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I)
 _PRESCAN_BYTES = 1_024

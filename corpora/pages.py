@@ -3,7 +3,7 @@
 import re
 from urllib.parse import urldefrag, urljoin
 
-from .markup import Tag, attributes, decode_html, plain_text, tokens
+from .markup import RAW_ELEMENTS, Tag, attributes, decode_html, plain_text, tokens
 from .site import Link, Page
 from .text import replace_surrogates
 
@@ -101,6 +101,8 @@ class _Builder:
             return
         if not self._pre and self._raw is None:
             text = _SPACES.sub(" ", text)
+            if self._line and self._line[-1] == "\n":
+                text = text.lstrip(" ")
         text = plain_text(text)
         if self._mark and text.strip():
             self._write_mark()
@@ -153,7 +155,7 @@ class _Builder:
         name, given = tag.name, {}
         if name in _WITH_ATTRIBUTES or (tag.attributes and _NOTABLE.search(tag.attributes)):
             given = dict(attributes(tag))
-        self._raw = name
+        self._raw = name if name in RAW_ELEMENTS else None
         if name not in _VOID and (
             name in ("template", "svg", "math", "object")
             or "hidden" in given
@@ -179,8 +181,8 @@ class _Builder:
             self._start_block(name, given.get("role") == "main")
 
     def _start_block(self, name: str, is_main: bool) -> None:
-        if name in ("pre", "textarea", "xmp"):
-            self._pre += name == "pre"
+        if name == "pre":
+            self._pre += 1
         elif name == "li":
             self._mark = "- "
         elif name in _HEADINGS:
@@ -190,8 +192,6 @@ class _Builder:
         elif name == "main" or is_main:
             self._flush()
             self._main_name, self._main = name, 1
-        if name not in ("script", "style", "title", "textarea", "xmp", "noembed", "noframes"):
-            self._raw = None
 
     def _end(self, name: str) -> None:
         if name == "a":

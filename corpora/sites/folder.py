@@ -117,13 +117,13 @@ def _archived(path: str) -> Iterator[tuple[str, bytes, str | None]]:
     try:
         with open(path, "rb") as file:
             for record in ArchiveIterator(file, record_types=WarcRecordType.response):
-                url = record.headers.get("WARC-Target-URI", "").strip("<>").partition("#")[0]
+                url = (record.headers.get("WARC-Target-URI") or "").strip("<>").partition("#")[0]
                 head = record.http_headers
                 if head is None or head.status_code != 200 or not url:
                     continue
                 kind = (record.http_content_type or "").lower()
                 if kind in ("text/html", "application/xhtml+xml"):
-                    coding = head.get("Content-Encoding", "").lower()
+                    coding = (head.get("Content-Encoding") or "").lower()
                     content = _decompressed(record.reader.read(), coding)
                     if content is not None:
                         yield url, content, record.http_charset

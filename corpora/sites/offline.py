@@ -84,6 +84,7 @@ class OfflineSite:
         self.corpus = corpus
         self.home = home
         self._html = html
+        self._known = frozenset(corpus.ids)
         self._lower = lru_cache(_KEPT)(self._lowered)
 
     @property
@@ -134,7 +135,7 @@ class OfflineSite:
         """Return the address of the page that a URL stands for, or None."""
         url = urldefrag(url)[0]
         for candidate in (url, f"{url.rstrip('/')}/index.html", f"{url}.html"):
-            if candidate in self.corpus:
+            if candidate in self._known:
                 return candidate
         return None
 

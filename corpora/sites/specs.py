@@ -17,7 +17,7 @@ from .stdlib import stdlib_site
 from .stdlib_tasks import stdlib_tasks
 from .worlds import WorldPages, article_retriever, tasks_on_site, world_site
 
-__all__ = ["SITES", "SiteWithTasks", "open_site", "site_alone"]
+__all__ = ["SITES", "SiteWithTasks", "load_site", "open_site"]
 
 _MAX_DOCUMENTS = 11  # of a proof, so that it fits the turns
 SITES = ("pydoc", "knowledge", "phantom")
@@ -59,7 +59,7 @@ def open_site(spec: str, questions: int = 500) -> SiteWithTasks:
         raise ConfigurationError(f"site {spec!r}: {error}") from None
 
 
-def site_alone(spec: str) -> OfflineSite:
+def load_site(spec: str) -> OfflineSite:
     """Return a site without its tasks, as it is opened again by pickles."""
     name, arguments = _parsed(spec)
     if name == "pydoc":
@@ -140,7 +140,7 @@ def _made_world(
     else:
         world = PhantomWorld(world_seed=seed, **{"people": 1_000, **given})
     pages = WorldPages(world)
-    return pages, world_site(pages, partial(site_alone, spec))
+    return pages, world_site(pages, partial(load_site, spec))
 
 
 def _parsed(spec: str) -> tuple[str, dict[str, Any]]:

@@ -27,7 +27,7 @@ __all__ = ["Library", "load_library", "stdlib_site"]
 
 _PROGRAM = Path(__file__).with_name("introspect.py")
 _TIMEOUT_S = 300
-_FORMAT = 1  # raise it when pages are made from the same HTML in another way
+_FORMAT = 3  # raise it when pages are made from the same HTML in another way
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,26 +127,24 @@ class _Drawer:
 
     def draw(self, end: str, hops: int) -> Task | None:
         """Return a task with such an end and so many facts to join."""
-        if end == "module":
-            known = self._module(hops)
-            return known and self._task(end, known, f"Which is {known.words}?", (known.name,))
-        if end == "class":
-            known = self._described(hops)
-            return known and self._task(end, known, f"Which is {known.words}?", _names(known.name))
         if end == "base":
             return self._base_task(hops)
-        known = self._class(hops - 1) if end == "method" else self._module(hops - 1)
-        return known and self._default_task(end, known)
+        if end in ("method", "function"):
+            known = self._class(hops - 1) if end == "method" else self._module(hops - 1)
+            return None if known is None else self._default_task(end, known)
+        known = self._module(hops) if end == "module" else self._described(hops)
+        if known is None:
+            return None
+        answers = (known.name,) if end == "module" else _names(known.name)
+        return self._task(end, known, f"Which is {known.words}?", answers)
 
     def _base_task(self, hops: int) -> Task | None:
-        known = self._class(hops - 1)
-        found = known and self.facts.base(known.name)
-        if known is None or found is None:
+        read = self._with_base(self._class(hops - 1))
+        if read is None:
             return None
-        known = self._read(known, known.name, found[1], query=known.name)
-        return self._task(
-            "base", known, f"Which is the direct base class of {known.words}?", _names(found[0])
-        )
+        known, base = read
+        question = f"Which is the direct base class of {known.words}?"
+        return self._task("base", known, question, _names(base))
 
     def _default_task(self, end: str, known: _Known) -> Task | None:
         table = self.facts.defaults if end == "method" else self.facts.function_defaults
@@ -166,37 +164,41 @@ class _Drawer:
         if hops > 0:
             return self._described(hops, crossing=crossing)
         name = self._pick(self.facts.crossing if crossing else self.facts.classes)
-        return name and _Known(name, f"the class {name}")
+        return None if name is None else _Known(name, f"the class {name}")
 
     def _described(self, hops: int, *, crossing: bool = False) -> _Known | None:
         """Return a class that a method describes, in a module that takes one fact less."""
         table = self.facts.described_crossing if crossing else self.facts.described
-        if hops == 1:
-            name = self._pick(sorted(table))
-            module = name and _Known(name, f"the module {name}")
-        else:
-            module = self._module(hops - 1)
-        chosen = module and self._pick(table.get(module.name, ()))
-        if not module or not chosen:
+        module = self._named_module(sorted(table)) if hops == 1 else self._module(hops - 1)
+        chosen = None if module is None else self._pick(table.get(module.name, ()))
+        if module is None or chosen is None:
             return None
         name, method, line = chosen
-        known = replace(
-            module, name=name, words=f"the class that defines {method} in {module.words}"
-        )
+        words = f"the class that defines {method} in {module.words}"
+        known = replace(module, name=name, words=words)
         return self._read(known, name, line, query=f"{module.name} {method}")
 
     def _module(self, hops: int) -> _Known | None:
         """Return a module that takes so many facts to know: that of a class's direct base."""
         if hops == 0:
-            name = self._pick(sorted(self.facts.function_defaults))
-            return name and _Known(name, f"the module {name}")
-        known = self._class(hops - 1, crossing=True)
-        found = known and self.facts.base(known.name)
+            return self._named_module(sorted(self.facts.function_defaults))
+        read = self._with_base(self._class(hops - 1, crossing=True))
+        if read is None:
+            return None
+        known, base = read
+        words = f"the module that defines the direct base class of {known.words}"
+        return replace(known, name=_module(base), words=words)
+
+    def _named_module(self, names: Sequence[str]) -> _Known | None:
+        name = self._pick(names)
+        return None if name is None else _Known(name, f"the module {name}")
+
+    def _with_base(self, known: _Known | None) -> tuple[_Known, str] | None:
+        """Return a class whose page was read for its base, and the base."""
+        found = None if known is None else self.facts.base(known.name)
         if known is None or found is None:
             return None
-        known = self._read(known, known.name, found[1], query=known.name)
-        words = f"the module that defines the direct base class of {known.words}"
-        return replace(known, name=_module(found[0]), words=words)
+        return self._read(known, known.name, found[1], query=known.name), found[0]
 
     def _read(self, known: _Known, page: str, line: str, *, query: str) -> _Known:
         """Add a fact: to the step that reads the same page, or as a step of its own."""
@@ -245,7 +247,8 @@ def stdlib_tasks(count: int, seed: int = 0) -> TaskSet:
     for place, (end, hops) in enumerate(cells):
         generator = np.random.default_rng(np.random.SeedSequence([seed, place]))
         candidates = _candidates(_Drawer(facts, generator), end, hops, seen)
-        found[end, hops] = kept = []
+        kept: list[Task] = []
+        found[end, hops] = kept
         while len(kept) < share and (block := list(islice(candidates, _AT_ONCE))):
             proved = certify(block, retriever, PAGE_SIZE)
             leaks = find_leaks(block, retriever, PAGE_SIZE)

@@ -154,6 +154,11 @@ ENVIRONMENTS = (
         "grep:GrepEnv",
         "shell commands over raw text, by default that of seekgym/QA-v0",
     ),
+    Environment(
+        "seekgym/Web-v0",
+        "web:WebEnv",
+        "pages to search, open and cite, by default the documentation of Python's library",
+    ),
 )
 
 # Teams of several learning agents, for pettingzoo.make: id and arguments.
