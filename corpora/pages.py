@@ -27,6 +27,7 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
     "\U000e0000-\U000e007f]"
 )
+_NOT_IN_URLS = re.compile(r"[\t\n\r]")
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _MAX_URL_CHARS = 2_000
@@ -236,7 +237,7 @@ class _Builder:
 
     def _absolute(self, href: str) -> str | None:
         """Return the address that a link leads to, without fragment; None if to none of the web."""
-        href = plain_line(href)
+        href = plain_line(_NOT_IN_URLS.sub("", href))
         if len(href) > _MAX_URL_CHARS or href.startswith("#"):
             return None
         try:

@@ -88,7 +88,7 @@ def _lines(page: Page, room: int) -> Iterator[tuple[int, str]]:
         while place < len(links) and links[place][1].paragraph <= position:
             number, link = links[place]
             text = cut_text(plain_line(link.text), _LINK_TEXT_CHARS)
-            yield position, f"[L{number}] {text} <{link.url[: room // 2]}>"
+            yield position, f"[L{number}] {text} <{plain_line(link.url)[: room // 2]}>"
             place += 1
 
 
@@ -104,9 +104,11 @@ def _pieces(text: str, limit: int) -> Iterator[str]:
 
 def show_page(page: Page, parts: Sequence[Shown], number: int) -> str:
     """Return one part of a page under its title and address."""
-    label = f" (page {number} of {len(parts)})" if len(parts) > 1 else ""
+    label = f"Page {number} of {len(parts)}" if len(parts) > 1 else "Page"
     body = parts[number - 1].text or "(The page has no text.)"
-    return f"{_title(page.title)}{label}\n{page.url[:_URL_CHARS]}\n{UNTRUSTED}\n{body}"
+    return (
+        f"{label}: {_title(page.title)}\n{plain_line(page.url)[:_URL_CHARS]}\n{UNTRUSTED}\n{body}"
+    )
 
 
 def show_results(results: Sequence[Result], first_rank: int) -> str:

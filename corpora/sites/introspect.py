@@ -27,6 +27,8 @@ _LEFT_OUT = frozenset(
     # of one kind of system only
     "crypt curses fcntl grp msilib msvcrt nis nt ntpath ossaudiodev posix posixpath pty pwd "
     "readline resource spwd syslog termios tty winreg winsound "
+    # different from one installation to the next
+    "platform site sysconfig "
     # deprecated, and gone from later versions
     "aifc asynchat asyncore audioop cgi cgitb chunk distutils imghdr imp mailcap nntplib pipes "
     "smtpd sndhdr sre_compile sre_constants sre_parse sunau telnetlib uu xdrlib "
@@ -178,12 +180,19 @@ def _defaults(function: Any) -> dict[str, str]:
     }
 
 
+def _paths() -> list[str]:
+    """Return the folders of this interpreter, the longest first."""
+    program = os.path.dirname(os.path.dirname(sys.executable))
+    found = {sys.prefix, sys.base_prefix, program, os.path.dirname(os.__file__), os.getcwd()}
+    return sorted((path for path in found if len(path) > 4), key=len, reverse=True)
+
+
 def _cleaned(name: str, html: str, pages: dict[str, tuple[str, str]]) -> str:
     """Return a page without addresses in memory and paths, its links leading to whole pages."""
     html = _ADDRESS.sub("", html)
-    for path in sorted({sys.prefix, sys.base_prefix, os.path.dirname(os.__file__)}, key=len):
-        if len(path) > 1:
-            html = re.sub(re.escape(path) + r"[\w./-]*", "(a path)", html) if path in html else html
+    for path in _paths():
+        if path in html:
+            html = re.sub(re.escape(path) + r"[\w./-]*", "(a path)", html)
     module = name if pages[name][0].startswith("module") else name.rpartition(".")[0]
 
     def whole(match: re.Match[str]) -> str:
