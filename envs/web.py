@@ -11,7 +11,7 @@ from ..corpora.documents import Corpus, Document
 from ..corpora.errors import ConfigurationError, PageError
 from ..corpora.retrieval import Hit
 from ..corpora.shipped import load_tasks
-from ..corpora.site import Site
+from ..corpora.site import Page, Site
 from ..corpora.sites import OfflineSite, load_site, open_site
 from ..corpora.tasks import Split, TaskSet
 from .actions import ToolCall
@@ -23,6 +23,7 @@ from .findings import Finding
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import ToolResult
 from .vector import SearchVectorEnv
+from .web_pages import Shown
 from .web_tools import BrokenSite, Browser, Place, WebTool, web_tools
 
 __all__ = ["WebEnv", "make_vector"]
@@ -130,15 +131,23 @@ class WebEnv(SearchEnv):
             page = self.site.open(document_id)
         except PageError:
             return _open(document_id, 1)
-        facts = [s.fact for s in self.task.proof if s.document == document_id and s.fact]
-        lines = [line for fact in facts for line in fact.split("\n")]
+        parts = self.browser.parts(page)
+        lines, following = self._wanted(document_id)
         places = [
             number
-            for number, part in enumerate(self.browser.parts(page), start=1)
-            for paragraph in page.paragraphs[part.first : part.end]
-            if any(is_stated(line, paragraph) for line in lines)
+            for number, part in enumerate(parts, start=1)
+            if any(is_stated(line, _text(page, part)) for line in lines)
         ]
-        return _open(document_id, places[-1] if places else 1)
+        followed = [n for n, part in enumerate(parts, start=1) if f"<{following}>" in part.text]
+        return _open(document_id, [1, *places, *followed][-1])
+
+    def _wanted(self, document_id: str) -> tuple[list[str], str | None]:
+        """Return what a page must be opened for: facts, and the link that is followed next."""
+        proof = self.task.proof
+        places = [place for place, step in enumerate(proof) if step.document == document_id]
+        lines = [line for place in places for line in proof[place].fact.split("\n") if line]
+        rest = proof[places[-1] + 1 :] if places else ()
+        return lines, rest[0].document if rest and not rest[0].query else None
 
     def answer_call(self, text: str) -> ToolCall:
         """Return the answer, citing the evidence that was opened."""
@@ -253,6 +262,10 @@ def _named_pages(tasks: TaskSet) -> Corpus:
     documents = tuple(Document(url, url, "", url) for url in urls) or (Document("none", "", ""),)
     ids = [document.id for document in documents]
     return Corpus(ids, documents.__getitem__, name="pages of the tasks")
+
+
+def _text(page: Page, part: Shown) -> str:
+    return "\n".join(page.paragraphs[part.first : part.end])
 
 
 def _place(memory: object) -> Place:

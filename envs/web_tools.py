@@ -155,7 +155,10 @@ class _Search(WebTool):
             return self._wrong("empty_query", "The query is empty; write what to look for:", place)
         if page < 1:
             return self._wrong("unknown_page", "Results have pages from 1:", place)
-        results = list(self._browser.site.search(query, page))
+        unique: dict[str, Result] = {}
+        for result in self._browser.site.search(query, page):
+            unique.setdefault(result.url, result)
+        results = list(unique.values())
         if not results:
             more = "more " if page > 1 else ""
             return ToolResult(f"No {more}results for this query. Try other words."), place
@@ -249,7 +252,8 @@ class _Expand(WebTool):
         if not urls or len(urls) < len(ranks):
             return self._wrong("unknown_rank", "Give ranks of the last search's results:", place)
         share = self._browser.max_chars // len(urls) - len(UNTRUSTED) - 80
-        shown, documents, fault = [], [], None
+        shown, fault = [], None
+        documents: dict[str, None] = {}
         for rank, url in urls.items():
             try:
                 page = self._browser.site.open(url)
@@ -259,7 +263,7 @@ class _Expand(WebTool):
                 continue
             first = page_parts(page, share)
             shown.append(f"{rank}. {show_page(page, first, 1)}")
-            documents.append(page.url)
+            documents[page.url] = None
         return ToolResult("\n\n".join(shown), tuple(documents)), replace(place, page_error=fault)
 
 

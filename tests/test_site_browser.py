@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from seekgym.corpora.sites import load_site, open_site
+from seekgym.corpora.sites import load_site
 from seekgym.corpora.sites.serve import make_server
 from seekgym.envs import WebEnv
 
@@ -128,4 +128,3 @@ def test_a_folder_is_served_with_its_own_html(tmp_path):
     assert "<h1 class=x>" in site.html(site.home)
     with pytest.raises(KeyError):
         site.html("https://elsewhere.example/")
-    assert open_site is not None

@@ -221,7 +221,7 @@ def _askable(
     for link in page.links:
         target = site.address(link.url)
         if (
-            target is not None
+            target == link.url
             and target not in urls
             and texts[link.text] == 1
             and _WORD.search(link.text)
