@@ -37,22 +37,25 @@ class OracleAgent(Agent):
             self._steps.popleft()
         if not self._steps:
             answers = self._task.answers
-            return _answer(", ".join(answers) if self._task.is_answer_set else answers[0])
+            return self._search_env.answer_call(
+                ", ".join(answers) if self._task.is_answer_set else answers[0]
+            )
         if info["turns_left"] == 1:
-            return _answer("unknown" if self._task.proof else self._task.answers[0])
+            return self._search_env.answer_call(
+                "unknown" if self._task.proof else self._task.answers[0]
+            )
         query, document = self._steps[0]
         if query:
             self._steps[0] = ("", document)  # what the search shows is opened in the next turn
             return self._search_env.finding_call(query, document)
         self._steps.popleft()
         if self._task.proof and not self._is_found(document, observation):
-            return _answer("unknown")
+            return self._answer("unknown")
         return self._search_env.reading_call(document)
+
+    def _answer(self, text: str) -> Any:
+        return self._search_env.answer_call(text)
 
     def _is_found(self, document_id: str, observation: str) -> bool:
         url = self._search_env.corpus[document_id].url
         return f"[{document_id}]" in observation or (url is not None and url in observation)
-
-
-def _answer(text: str) -> dict[str, Any]:
-    return {"name": "answer", "arguments": {"text": text}}

@@ -7,11 +7,13 @@ from .errors import (
     ConfigurationError,
     CorpusError,
     MissingExtraError,
+    PageError,
     ScoringError,
     SeekgymError,
 )
 from .retrieval import BM25Retriever, Hit, Retriever
 from .shipped import load_corpus, load_tasks, shipped_names
+from .site import Link, Page, Result, Site
 from .tasks import ProofStep, Task, TaskSet
 
 __all__ = [
@@ -23,11 +25,16 @@ __all__ = [
     "CorpusError",
     "Document",
     "Hit",
+    "Link",
     "MissingExtraError",
+    "Page",
+    "PageError",
     "ProofStep",
+    "Result",
     "Retriever",
     "ScoringError",
     "SeekgymError",
+    "Site",
     "Task",
     "TaskSet",
     "load_corpus",

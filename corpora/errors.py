@@ -6,6 +6,7 @@ The tree::
     ├── CorpusError (a ValueError)         data that cannot be used: file, line and field
     ├── ConfigurationError (a ValueError)  an argument that cannot be used, and the way out
     ├── CommandError (a ValueError)        a shell command that is not allowed, and why
+    ├── PageError (a ValueError)           a page that cannot be shown, and why
     ├── ScoringError (a ValueError)        a score that cannot be computed
     ├── BackendError (a RuntimeError)      a retriever or server failed: not the agent's fault
     ├── TokenError (a ValueError)          tokens that are not those that a model read and drew
@@ -22,6 +23,7 @@ __all__ = [
     "ConfigurationError",
     "CorpusError",
     "MissingExtraError",
+    "PageError",
     "ScoringError",
     "SeekgymError",
     "TokenError",
@@ -43,6 +45,19 @@ class ConfigurationError(SeekgymError, ValueError):
 
 class CommandError(SeekgymError, ValueError):
     """Say why a shell command is not run: a stable ``code`` and a sentence for the agent."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.reason
+
+
+class PageError(SeekgymError, ValueError):
+    """Say why a page cannot be shown: a stable ``code`` and a sentence for the agent."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(code, reason)

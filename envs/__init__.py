@@ -2,6 +2,7 @@
 
 from .actions import Action, Parameter, ProtocolError, ToolCall, ToolSignature
 from .base import SearchEnv
+from .citations import CitationPrecision, CitationRecall, OpenedEvidence
 from .episode import Message, Snapshot
 from .grep import GrepEnv
 from .knowledge_graph import KnowledgeGraphEnv
@@ -25,11 +26,14 @@ from .rules import Rules
 from .spaces import FreeText, ToolCalls
 from .tools import Answer, Read, Search, Tool, ToolResult
 from .vector import SearchVectorEnv
+from .web import WebEnv
 
 __all__ = [
     "F1",
     "Action",
     "Answer",
+    "CitationPrecision",
+    "CitationRecall",
     "CoverExactMatch",
     "EvidenceRecall",
     "ExactMatch",
@@ -39,6 +43,7 @@ __all__ = [
     "GrepEnv",
     "KnowledgeGraphEnv",
     "Message",
+    "OpenedEvidence",
     "Outcome",
     "Parameter",
     "PhantomEnv",
@@ -60,4 +65,5 @@ __all__ = [
     "ToolResult",
     "ToolSignature",
     "TurnCost",
+    "WebEnv",
 ]

@@ -229,6 +229,10 @@ class SearchEnv(gym.Env[str, Action], ABC):
         """Return the call that brings a document by a query of its proof."""
         return self.search_call(query)
 
+    def answer_call(self, text: str) -> ToolCall:
+        """Return the call that answers, with what was seen of the evidence where it is asked."""
+        return {"name": "answer", "arguments": {"text": text}}
+
     def break_backend(self) -> ToolCall:
         """Put a backend in place that fails, and return a call that asks it: for the kit."""
         self.retriever = BrokenRetriever()

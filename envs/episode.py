@@ -64,6 +64,7 @@ class Episode:
     documents: dict[str, None] = field(default_factory=dict)  # an ordered set
     queries: dict[str, None] = field(default_factory=dict)  # an ordered set, normalised
     messages: list[Message | Call] = field(default_factory=list)
+    memory: Any = None  # what tools keep from turn to turn; an immutable, small value
 
     def copy(self) -> Self:
         """Return an episode that goes its own way from here."""
@@ -116,6 +117,9 @@ class Episode:
             is_truncated=self.is_over and not is_ended,
             answer=result.answer,
             scores=_scores(result.answer, self.task, rules),
+            seen=tuple(self.documents),
+            citations=result.citations,
+            supported=result.supported,
         )
 
 

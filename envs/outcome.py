@@ -26,6 +26,9 @@ class Outcome(NamedTuple):
         is_truncated: The turn was the last of the budget.
         answer: The answer given in this turn, or None.
         scores: The answer's scores; None if no answer was given in this turn.
+        seen: Ids of the documents shown so far in the episode.
+        citations: Ids of the documents that the answer names as its sources.
+        supported: Those of them that were shown and state what the answer rests on.
     """
 
     task: Task
@@ -41,3 +44,6 @@ class Outcome(NamedTuple):
     is_truncated: bool
     answer: str | None
     scores: Scores | None
+    seen: tuple[str, ...] = ()
+    citations: tuple[str, ...] = ()
+    supported: tuple[str, ...] = ()

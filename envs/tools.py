@@ -45,12 +45,16 @@ class ToolResult:
         documents: Ids of the documents shown.
         error: The code of what was wrong with the call, or None.
         answer: The answer, if the call ends the episode with one.
+        citations: Ids of the documents that the answer names as its sources.
+        supported: Those of them that were shown and state what the answer rests on.
     """
 
     observation: str
     documents: tuple[str, ...] = ()
     error: str | None = None
     answer: str | None = None
+    citations: tuple[str, ...] = ()
+    supported: tuple[str, ...] = ()
 
 
 class Tool(ABC):

@@ -16,8 +16,8 @@ from seekgym.registration import ENVIRONMENTS
 FOLDER = Path(__file__).parent / "golden"
 
 
-def transcript(env_id):
-    env = gym.make(env_id, render_mode="ansi")
+def transcript(env_id, arguments):
+    env = gym.make(env_id, render_mode="ansi", **arguments)
     lines = []
     for seed in range(2):
         observation, info = env.reset(seed=seed)
@@ -38,7 +38,7 @@ def transcript(env_id):
 @pytest.mark.parametrize("environment", every_environment())
 def test_transcript_is_the_golden_one(environment, request):
     path = FOLDER / (environment.id.replace("/", "-") + ".txt")
-    found = transcript(environment.id)
+    found = transcript(environment.id, environment.golden)
     if request.config.getoption("--write-golden"):
         path.write_text(found, encoding="utf-8")
     assert path.exists(), f"no golden transcript of {environment.id}; run make golden"

@@ -71,6 +71,8 @@ def _form(tool: ToolSignature) -> Form:
     required = [parameter for parameter in tool.parameters if parameter.is_required]
     parts: list[str | Blank] = []
     text = f'{_OPEN}{{"name": "{tool.name}", "arguments": {{'
+    if not required:
+        return (f"{text}}}}}{_CLOSE}",)
     for index, parameter in enumerate(required):
         is_number = parameter.type == "integer"
         quote = "" if is_number else '"'

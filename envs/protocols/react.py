@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ...corpora.text import replace_surrogates
-from ..actions import Action, ProtocolError
+from ..actions import Action, ProtocolError, ToolSignature
 from .base import Blank, Form, Kind, Protocol, make_call, neutralize
 
 __all__ = ["ReActProtocol"]
@@ -29,8 +29,7 @@ class ReActProtocol(Protocol):
     def system_prompt(self) -> str:
         """Return the instructions, with a line for each tool."""
         lines = "\n".join(
-            f"Action: {tool.name}[{tool.parameters[0].name}]  {tool.description}"
-            for tool in self.tools
+            f"Action: {tool.name}[{_parameter(tool)}]  {tool.description}" for tool in self.tools
         )
         return (
             "Answer the question by turns. In each turn write a line that begins with Thought: "
@@ -56,13 +55,13 @@ class ReActProtocol(Protocol):
             return ProtocolError("bad_action", reason)
         name = call[1].lower()
         name = "answer" if name == "finish" else name
-        parameters = {tool.name: tool.parameters[0].name for tool in self.tools}
+        parameters = {tool.name: _parameter(tool) for tool in self.tools}
         if name not in parameters:
             known = ", ".join(parameters)
             return ProtocolError("unknown_tool", f"There is no tool {name!r}. The tools: {known}.")
         return make_call(
             name,
-            {parameters[name]: call[2].strip()},
+            {parameters[name]: call[2].strip()} if parameters[name] else {},
             is_well_formed=text.lstrip().startswith("Thought"),
             rest=text[line.end() :].strip().removesuffix(self.stop[0].strip()),
         )
@@ -70,3 +69,8 @@ class ReActProtocol(Protocol):
     def forms(self) -> Sequence[Form]:
         """Return one action for each tool, without a thought before."""
         return [(f"Action: {tool.name}[", Blank("]", "[]\n")) for tool in self.tools]
+
+
+def _parameter(tool: ToolSignature) -> str:
+    """Return the name of a tool's one argument in brackets; empty if it takes none."""
+    return tool.parameters[0].name if tool.parameters else ""

@@ -18,6 +18,8 @@ class Environment(NamedTuple):
         description: One line for lists.
         arguments: What the class is called with.
         is_large: Making it takes more than ten seconds: played only when it is asked for.
+        golden: What else the class is called with for the golden transcript, where an episode
+            depends on the interpreter.
     """
 
     id: str
@@ -25,6 +27,7 @@ class Environment(NamedTuple):
     description: str
     arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
     is_large: bool = False
+    golden: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
 
 ENVIRONMENTS = (
@@ -153,6 +156,12 @@ ENVIRONMENTS = (
         "seekgym/Grep-v0",
         "grep:GrepEnv",
         "shell commands over raw text, by default that of seekgym/QA-v0",
+    ),
+    Environment(
+        "seekgym/Web-v0",
+        "web:WebEnv",
+        "pages to search, open and cite, by default the documentation of Python's library",
+        golden={"site": "phantom:people=50"},
     ),
 )
 

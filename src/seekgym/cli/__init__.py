@@ -13,7 +13,7 @@ from .console import console, errors
 from .doctor import doctor
 from .episodes import list_environments, play, show
 from .index import index
-from .serving import serve_model
+from .serving import serve_model, serve_site
 from .trajectories import trajectories
 from .worlds import certify, world
 
@@ -31,6 +31,7 @@ app.command()(bench)
 app.command()(show)
 app.command()(certify)
 app.command()(serve_model)
+app.command()(serve_site)
 app.command()(trajectories)
 app.command()(doctor)
 app.command()(index)

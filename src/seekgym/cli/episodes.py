@@ -110,8 +110,9 @@ def _typed_call(env: gym.Env[Any, Any], line: str) -> dict[str, Any]:
     inner: Any = env.unwrapped
     if name not in inner.tools:
         return {"name": name, "arguments": {}}
-    parameter = inner.tools[name].signature.parameters[0].name
-    return {"name": name, "arguments": {parameter: argument.strip()}}
+    parameters = inner.tools[name].signature.parameters
+    arguments = {parameters[0].name: argument.strip()} if parameters else {}
+    return {"name": name, "arguments": arguments}
 
 
 def _print_trajectory(trajectory: Trajectory) -> None:

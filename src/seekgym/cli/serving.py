@@ -1,14 +1,17 @@
-"""The command that serves a language model on this machine."""
+"""The commands that serve on this machine: a language model, and a site."""
 
+import contextlib
 import socket
 from typing import Annotated
 
 import typer
 
 from ..corpora.errors import ConfigurationError, MissingExtraError
+from ..corpora.sites import load_site
+from ..corpora.sites.serve import make_server
 from .console import console
 
-__all__ = ["serve_model"]
+__all__ = ["serve_model", "serve_site"]
 
 _MAX_PORT = 65535
 
@@ -40,6 +43,30 @@ def serve_model(
         )
         config = uvicorn.Config(app, log_level="warning")
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def serve_site(
+    site: Annotated[
+        str,
+        typer.Argument(help="pydoc, knowledge:entities=600, phantom:people=50, a folder, a WARC."),
+    ] = "pydoc",
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 for a free one.")] = 8080,
+) -> None:
+    """Serve the pages of seekgym/Web-v0, with its search, to a browser."""
+    _listen(host, port).close()  # tell of a port that is taken before the site is made
+    found = load_site(site)
+    found.search("index", 1)  # made now, so that the first search does not wait
+    with make_server(found, host, port) as server:
+        address = f"http://{host}:{server.server_port}/"
+        console.print(
+            f"Serving {found.corpus.name}, {len(found.corpus)} pages, at {address}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 def _listen(host: str, port: int) -> socket.socket:
