@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from ..agents.llm.models import find_model
 from ..agents.policy import Policy
-from ..corpora.errors import ConfigurationError
+from ..corpora.errors import ConfigurationError, raise_unknown
+from ..envs.protocols import PROTOCOLS
 
 __all__ = ["POLICIES", "make_policies"]
 
@@ -38,6 +40,7 @@ def _make(name: str, model: str | None, options: dict[str, Any]) -> Policy:
     options = dict(options)
     base_url, concurrency = options.pop("base_url", None), options.pop("concurrency", None)
     if name == "local":
+        _check_local(model, options.get("protocol"))
         if "max_tokens" in options:
             options["max_new_tokens"] = options.pop("max_tokens")
         if concurrency is not None:
@@ -50,3 +53,11 @@ def _make(name: str, model: str | None, options: dict[str, Any]) -> Policy:
         options["concurrency"] = concurrency
     chat: Policy = llm.ChatPolicy(base_url=base_url, model=model, **options)
     return chat
+
+
+def _check_local(model: str, protocol: str | None) -> None:
+    """Refuse what cannot be, before seconds go by with importing torch."""
+    if model != "tiny":
+        find_model(model)
+    if protocol is not None and protocol not in PROTOCOLS:
+        raise_unknown("protocol", protocol, PROTOCOLS)
