@@ -131,7 +131,7 @@ def clean_url(text: str) -> httpx.URL:
         raise PageError("bad_url", "An address with a user's name or password is not opened.")
     if not host or "%" in host or _is_odd_number(host):
         raise PageError("bad_url", f"{text[:200]!r} names no host; write the host's plain name.")
-    return url if url.raw_path else url.copy_with(path="/")
+    return url.copy_with(raw_path=url.raw_path)  # which is / where there is none
 
 
 def _is_odd_number(host: str) -> bool:

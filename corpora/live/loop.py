@@ -4,6 +4,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 __all__ = ["BackgroundLoop", "Closable"]
@@ -23,12 +24,14 @@ class BackgroundLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        names = ThreadPoolExecutor(16, thread_name_prefix="seekgym-live-names")
+        self._loop.set_default_executor(names)  # what resolves names
         thread = threading.Thread(
             target=self._loop.run_forever, daemon=True, name="seekgym-live-web"
         )
         thread.start()
         self._closables: list[Closable] = []
-        self._stop = weakref.finalize(self, _stop, self._loop, thread, self._closables)
+        self._stop = weakref.finalize(self, _stop, self._loop, thread, names, self._closables)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Return what a coroutine gives; it is cancelled if the waiting is interrupted."""
@@ -48,14 +51,17 @@ class BackgroundLoop:
 
 
 def _stop(
-    loop: asyncio.AbstractEventLoop, thread: threading.Thread, closables: list[Closable]
+    loop: asyncio.AbstractEventLoop,
+    thread: threading.Thread,
+    names: ThreadPoolExecutor,
+    closables: list[Closable],
 ) -> None:
     async def close_all() -> None:
         for closable in closables:
             await closable.aclose()
-        await asyncio.get_running_loop().shutdown_default_executor(timeout=1)
 
     asyncio.run_coroutine_threadsafe(close_all(), loop).result(timeout=10)
+    names.shutdown(wait=False, cancel_futures=True)  # one may hang: it is not waited for
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
