@@ -1,6 +1,7 @@
 """An event loop in a thread of its own, so that plain calls can wait for many requests at once."""
 
 import asyncio
+import os
 import threading
 import weakref
 from collections.abc import Coroutine
@@ -31,7 +32,9 @@ class BackgroundLoop:
         )
         thread.start()
         self._closables: list[Closable] = []
-        self._stop = weakref.finalize(self, _stop, self._loop, thread, names, self._closables)
+        self._stop = weakref.finalize(
+            self, _stop, os.getpid(), self._loop, thread, names, self._closables
+        )
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Return what a coroutine gives; it is cancelled if the waiting is interrupted."""
@@ -51,11 +54,15 @@ class BackgroundLoop:
 
 
 def _stop(
+    process: int,
     loop: asyncio.AbstractEventLoop,
     thread: threading.Thread,
     names: ThreadPoolExecutor,
     closables: list[Closable],
 ) -> None:
+    if process != os.getpid():
+        return  # the thread did not come along when the process was forked
+
     async def close_all() -> None:
         for closable in closables:
             await closable.aclose()

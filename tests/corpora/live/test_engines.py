@@ -15,7 +15,7 @@ from seekgym.corpora.site import Result
 
 KEY = "s3cr3t+key/42=="
 KEYS = {name: engine.key_variable for name, engine in ENGINES.items()}
-QUICK = Limits(total_s=2, first_wait_s=0.01, delay_s=0)
+QUICK = Limits(total_s=1, first_wait_s=0.01, delay_s=0)
 EXPECTED = (
     Result("https://a.example/1", "The first & best", "A snippet with words."),
     Result("https://a.example/2", "Second", ""),
@@ -313,7 +313,7 @@ def test_redirects_are_not_followed_with_a_key(engine, name):
 @names
 def test_silence_resets_and_nobody_end_in_time(engine, name):
     site, _ = engine(name, lambda e: e.wait(10))
-    assert "2 seconds" in failure(site)
+    assert "1 seconds" in failure(site)
     site, _ = engine(name, lambda e: e.reset())
     assert "no whole answer" in failure(site)
     site, web = engine(name, EMPTY[name])

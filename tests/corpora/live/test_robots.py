@@ -9,7 +9,7 @@ from seekgym.corpora.errors import PageError
 from seekgym.corpora.live import Limits, LiveSite
 from seekgym.corpora.live.robots import Robots
 
-QUICK = Limits(total_s=2, first_wait_s=0.01, delay_s=0)
+QUICK = Limits(total_s=1, first_wait_s=0.01, delay_s=0)
 NAMES = "User-agent: {}\n"
 
 CASES = [
