@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError
 from .cassette import Cassette
-from .guard import Hidden, Leak, LeakGuard, LeakRules, find_leak
+from .guard import Hidden, LeakGuard
+from .leaks import Leak, LeakFinder, LeakRules, TaskSecrets
 from .limits import Limits
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ __all__ = [
     "Cassette",
     "Hidden",
     "Leak",
+    "LeakFinder",
     "LeakGuard",
     "LeakRules",
     "Limits",
     "LiveSite",
-    "find_leak",
+    "TaskSecrets",
     "live_site",
 ]
 
