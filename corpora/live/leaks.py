@@ -8,6 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -102,12 +104,13 @@ class LeakFinder:
         self._patterns = [re.compile(pattern) for pattern in rules.patterns]
         self._canaries = [(_fold(canary), canary) for canary in rules.canaries]
         self._answers: dict[str, list[str]] = {}
-        self._grams: dict[_Words, list[tuple[int, _Words, Leak]]] = {}
+        self._leaks: dict[_Words, list[tuple[int, Leak]]] = {}  # by run of words
+        self._lengths: dict[_Words, set[int]] = {}  # of the runs that begin with some words
         for gram in _grams(rules.forbidden, _FORBIDDEN_WORDS):
             self._add(0, gram, Leak("13 words", " ".join(gram)))
         for task in tasks:
             self._add_task(task)
-        self._key_lengths = sorted({len(key) for key in self._grams})
+        self._key_lengths = sorted({len(key) for key in self._lengths})
 
     def in_address(self, url: str) -> Leak | None:
         """Return why a page may not be opened, by its address alone."""
@@ -128,10 +131,12 @@ class LeakFinder:
             if canary in folded:
                 return Leak("canary", shown)
         words = _WORD.findall(folded)
-        found = sorted(set(self._matches(words)), key=lambda match: match[0])
+        runs = dict.fromkeys(self._matches(words))
+        found = sorted((leak for run in runs for leak in self._leaks[run]), key=itemgetter(0))
         spaced = f" {' '.join(words)} " if found else ""
+        stands = cache(lambda answer: f" {answer} " in spaced)
         for order, leak in found:
-            if order < 2 or any(f" {a} " in spaced for a in self._answers[leak.task_id]):
+            if order < 2 or any(map(stands, self._answers[leak.task_id])):
                 return leak._replace(found=leak.found[:_MAX_SHOWN_CHARS])
         return None
 
@@ -146,16 +151,18 @@ class LeakFinder:
         for gram in _grams([task.question], _QUESTION_WORDS):
             self._add(2, gram, Leak("question and answer", " ".join(gram), task.task_id))
 
-    def _add(self, order: int, gram: _Words, leak: Leak) -> None:
-        self._grams.setdefault(gram[:_KEY_WORDS], []).append((order, gram, leak))
+    def _add(self, order: int, run: _Words, leak: Leak) -> None:
+        self._leaks.setdefault(run, []).append((order, leak))
+        self._lengths.setdefault(run[:_KEY_WORDS], set()).add(len(run))
 
-    def _matches(self, words: Sequence[str]) -> Iterator[tuple[int, Leak]]:
-        """Give each run of words that is one of the grams: by its first words, then whole."""
+    def _matches(self, words: Sequence[str]) -> Iterator[_Words]:
+        """Give each run of words that leaks: looked up by its first words, then as a whole."""
         for length in self._key_lengths:
             for start in range(len(words) - length + 1):
-                for order, gram, leak in self._grams.get(tuple(words[start : start + length]), ()):
-                    if tuple(words[start : start + len(gram)]) == gram:
-                        yield order, leak
+                for size in self._lengths.get(tuple(words[start : start + length]), ()):
+                    run = tuple(words[start : start + size])
+                    if run in self._leaks:
+                        yield run
 
 
 def _host(url: str) -> str:
