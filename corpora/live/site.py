@@ -6,11 +6,9 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import BackendError, ConfigurationError, PageError, raise_unknown
-from ..pages import page_from_html
 from ..site import Page, Result
 from ..text import cut_text, replace_surrogates
 from .addresses import AddressRules, clean_url
@@ -20,13 +18,11 @@ from .bodies import decode_text
 from .cassette import Cassette
 from .engines import ENGINES, Engine, make_engine
 from .limits import Limits
-from .main_text import get_main_text, is_tame
+from .main_text import get_main_text, main_page
 
 __all__ = ["LiveSite", "live_site"]
 
-_BASE = re.compile(r"<base\s[^>]{0,2000}>", re.IGNORECASE)
 _KEPT_PAGES = 256
-_LEAST_SHARE = 0.1  # of a page's text; a smaller part is not taken for its main text
 _HTML = ("html", "xml")
 
 
@@ -189,17 +185,7 @@ class LiveSite:
         text = decode_text(answer.body, answer.content_type)
         if not _is_html(answer.content_type, text):
             return _plain_page(answer.url, text)
-        whole = page_from_html(text, answer.url)
-        if not is_tame(text):
-            return whole
-        base = _BASE.search(text)
-        found = (base[0] if base else "") + self._main_text(text)
-        main = page_from_html(found, answer.url)
-        if _chars(main) < _LEAST_SHARE * _chars(whole):
-            return whole
-        reached = {link.url for link in main.links}
-        others = (link for link in whole.links if link.url not in reached)
-        return replace(main, title=whole.title, links=(*main.links, *others))
+        return main_page(text, answer.url, self._main_text)
 
 
 def live_site(search: str | None = None, **options: Any) -> LiveSite:
@@ -242,7 +228,3 @@ def _plain_page(url: str, text: str) -> Page:
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
     shown = tuple(replace_surrogates(part) for part in paragraphs if part)
     return Page(url, cut_text(shown[0], 80) if shown else url, shown)
-
-
-def _chars(page: Page) -> int:
-    return sum(map(len, page.paragraphs))

@@ -5,8 +5,10 @@ of it: there is no second look-up that a name server could answer otherwise. The
 ``Host`` and the certificate are about.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
+from zlib import crc32
 
 import httpcore
 import httpx
@@ -14,6 +16,11 @@ import httpx
 from .addresses import AddressRules, resolve
 
 __all__ = ["CheckedTransport"]
+
+# A pool looks at all its connections for each request, so that one for all would spend most of
+# its time on that. The requests to one host share a pool, and with it connections, four at a time.
+_POOLS = 32
+_SHARED_BY = 4
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
@@ -29,47 +36,67 @@ class CheckedTransport(httpx.AsyncBaseTransport):
     def __init__(self, rules: AddressRules | None, connect_s: float) -> None:
         backend = httpcore.AnyIOBackend() if rules is None else _CheckedBackend(rules)
         self._timeouts = {"connect": connect_s}
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(),
-            max_connections=256,
-            max_keepalive_connections=32,
-            keepalive_expiry=5.0,
-            http1=True,
-            http2=True,
-            network_backend=backend,
-        )
+        context = httpx.create_ssl_context()
+        self._pools = [
+            httpcore.AsyncConnectionPool(
+                ssl_context=context,
+                max_connections=None,
+                max_keepalive_connections=4,
+                keepalive_expiry=5.0,
+                http1=True,
+                http2=True,
+                network_backend=backend,
+            )
+            for _ in range(_POOLS)
+        ]
+        self._under_way: Counter[bytes] = Counter()  # requests, by host
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return its answer, whose body is still to be read."""
-        url = request.url
+        url, host = request.url, request.url.raw_host
         assert isinstance(request.stream, httpx.AsyncByteStream)
-        answer = await self._pool.handle_async_request(
-            httpcore.Request(
-                request.method,
-                httpcore.URL(
-                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-                ),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions={"timeout": self._timeouts},
+        pool = self._pools[(crc32(host) + self._under_way[host] // _SHARED_BY) % _POOLS]
+        self._under_way[host] += 1
+        try:
+            answer = await pool.handle_async_request(
+                httpcore.Request(
+                    request.method,
+                    httpcore.URL(
+                        scheme=url.raw_scheme, host=host, port=url.port, target=url.raw_path
+                    ),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions={"timeout": self._timeouts},
+                )
             )
-        )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer))
+        except BaseException:
+            self._forget(host)
+            raise
+        body = _Body(answer, lambda: self._forget(host))
+        return httpx.Response(answer.status, headers=answer.headers, stream=body)
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._pool.aclose()
+        for pool in self._pools:
+            await pool.aclose()
+
+    def _forget(self, host: bytes) -> None:
+        self._under_way[host] -= 1
+        if not self._under_way[host]:
+            del self._under_way[host]
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
+    def __init__(self, answer: httpcore.Response, on_closed: Callable[[], None]) -> None:
         self._answer = answer
+        self._on_closed = on_closed
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._answer.aiter_stream():
             yield piece
 
     async def aclose(self) -> None:
+        self._on_closed()
         await self._answer.aclose()
 
 
