@@ -1,7 +1,8 @@
 """How much faster 64 pages come when they are fetched at once, from a slow server on loopback.
 
 The server, a process of its own, waits 50 ms before each answer. The rival is the same site in the
-same run, opening such pages one by one. robots.txt is asked for once, outside the times.
+same run, opening such pages one by one. robots.txt is asked for once, outside the times. The second
+row also reads each page: that is work of the processor, the same in both columns.
 
 Run: python benchmarks/web_live.py
 """
@@ -9,10 +10,14 @@ Run: python benchmarks/web_live.py
 import multiprocessing
 import statistics
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 
 from seekgym.corpora.live import Limits, LiveSite
+from seekgym.corpora.live.addresses import AddressRules
+from seekgym.corpora.live.asking import Live
+from seekgym.corpora.live.engines import make_engine
 from seekgym.corpora.site import Page
 
 PAGES = 64
@@ -64,27 +69,41 @@ def main() -> None:
     server.start()
     base = f"http://127.0.0.1:{here.recv()}"
     limits = Limits(at_once=PAGES, delay_s=0)
+    rules = AddressRules.of(["127.0.0.1"])
+    source = Live(make_engine("searxng:http://127.0.0.1:9"), (limits, rules, "seekgym"), None)
     site = LiveSite("searxng:http://127.0.0.1:9", allow=["127.0.0.1"], limits=limits)
-    site.open(f"{base}/first")
+
+    def fetch(urls: list[str]) -> bool:
+        answers = source.ask([{"fetch": url} for url in urls])
+        return not any(answer.fault for answer in answers)
+
+    def read(urls: list[str]) -> bool:
+        return all(isinstance(page, Page) for page in site.open_many(urls))
+
+    print(f"{PAGES} pages, {LATENCY_S * 1000:.0f} ms before each answer, median of {ROUNDS} rounds")
+    print(f"{'':22}{'one by one':>14}{'at once':>12}{'ratio':>8}")
+    compare("fetched", fetch, f"{base}/f")
+    compare("fetched and read", read, f"{base}/r")
+    site.close()
+    source.close()
+    server.terminate()
+    server.join()
+
+
+def compare(label: str, ask: Callable[[list[str]], bool], base: str) -> None:
+    """Print one row."""
+    assert ask([f"{base}/first"])
     one_by_one, at_once = [], []
     for attempt in range(ROUNDS):
         urls = [f"{base}/{attempt}/{number}" for number in range(2 * PAGES)]
         start = time.perf_counter()
-        single = [site.open(url) for url in urls[:PAGES]]
+        assert all(ask([url]) for url in urls[:PAGES])
         middle = time.perf_counter()
-        many = site.open_many(urls[PAGES:])
-        end = time.perf_counter()
-        assert all(isinstance(page, Page) for page in (*single, *many))
+        assert ask(urls[PAGES:])
         one_by_one.append(middle - start)
-        at_once.append(end - middle)
-    site.close()
-    server.terminate()
-    server.join()
+        at_once.append(time.perf_counter() - middle)
     single_s, many_s = statistics.median(one_by_one), statistics.median(at_once)
-    print(f"{PAGES} pages, {LATENCY_S * 1000:.0f} ms before each answer, median of {ROUNDS} rounds")
-    print(f"one by one  {single_s:7.2f} s  {PAGES / single_s:7.1f} pages/s")
-    print(f"at once     {many_s:7.2f} s  {PAGES / many_s:7.1f} pages/s")
-    print(f"ratio       {single_s / many_s:7.1f}")
+    print(f"{label:22}{single_s:12.2f} s{many_s:10.2f} s{single_s / many_s:8.1f}", flush=True)
 
 
 if __name__ == "__main__":
