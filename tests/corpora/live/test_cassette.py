@@ -357,10 +357,12 @@ def test_a_live_site_works_in_a_child(web, tmp_path, method):
     context = multiprocessing.get_context(method)
     found = context.Queue()
     child = context.Process(target=open_there, args=(site, f"{web.url}/latin", found))
+    start = time.monotonic()
     child.start()
     assert found.get(timeout=30) == ("Zürich",)
     child.join(30)
     assert child.exitcode == 0
+    assert time.monotonic() - start < 9  # the loop of the parent is not waited for
     site.close()
 
 

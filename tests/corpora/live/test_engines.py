@@ -342,6 +342,14 @@ def test_keys_are_in_no_representation_and_no_pickle(engine, name, monkeypatch):
     site.search("x", 1)  # the key is read when it is used
 
 
+def test_an_engine_that_repeats_the_key_shows_it_to_nobody(engine):
+    row = {"link": f"https://a.example/?key={KEY}", "title": KEY, "snippet": KEY}
+    site, _ = engine("serper", {"organic": [row]})
+    assert site.search("x", 1) == (
+        Result("https://a.example/?key=[secret]", "[secret]", "[secret]"),
+    )
+
+
 @keyed
 def test_a_key_does_not_travel_in_the_clear(monkeypatch, name):
     monkeypatch.setenv(KEYS[name], KEY)

@@ -3,6 +3,7 @@
 import gzip
 import threading
 import time
+import tracemalloc
 import zlib
 
 import pytest
@@ -10,6 +11,7 @@ from webserver import web_server
 
 from seekgym.corpora.errors import PageError
 from seekgym.corpora.live import Limits, LiveSite
+from seekgym.corpora.live.bodies import Inflater
 
 SEARCH = "searxng:http://127.0.0.1:9"
 LIMITS = {"total_s": 1.2, "first_wait_s": 0.01, "delay_s": 0, "at_once": 64}
@@ -208,6 +210,16 @@ def test_bombs_end_at_the_limit(fetch, encoding, wbits):
     assert len(packed) < 250_000
     assert fetch(lambda e: e.send(packed, Content_Encoding=encoding)) == "too_large"
     assert fetch.seconds < 1
+
+
+def test_a_bomb_takes_no_more_memory_than_its_limit():
+    packed = bomb(50, 31)
+    tracemalloc.start()
+    with pytest.raises(PageError):
+        Inflater("gzip", MEGABYTE).feed(packed)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5 * MEGABYTE
 
 
 @pytest.mark.parametrize(
