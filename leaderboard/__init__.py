@@ -1,5 +1,6 @@
 """Who is best: evaluation, statistics and reports."""
 
+from .audit import LeakedDocument, audit
 from .certify import certify
 from .evaluate import EnvironmentChoice, Episode, Evaluation, Row, evaluate
 from .report import write_report
@@ -11,8 +12,10 @@ __all__ = [
     "Episode",
     "Evaluation",
     "Interval",
+    "LeakedDocument",
     "Row",
     "TeamComparison",
+    "audit",
     "bootstrap_mean",
     "certify",
     "compare_teams",

@@ -8,6 +8,7 @@ import typer
 
 from ..corpora.errors import SeekgymError
 from ..version import __version__
+from .audit import audit
 from .bench import bench
 from .console import console, errors
 from .doctor import doctor
@@ -33,6 +34,7 @@ app.command()(certify)
 app.command()(serve_model)
 app.command()(serve_site)
 app.command()(trajectories)
+app.command()(audit)
 app.command()(doctor)
 app.command()(index)
 app.add_typer(world, name="world")
