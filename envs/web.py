@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from ..corpora.documents import Corpus, Document
 from ..corpora.errors import ConfigurationError, PageError
 from ..corpora.retrieval import Hit
-from ..corpora.shipped import load_tasks
+from ..corpora.shipped import load_corpus, load_tasks
 from ..corpora.site import Page, Site
 from ..corpora.sites import OfflineSite, load_site, open_site
 from ..corpora.tasks import Split, TaskSet
@@ -28,6 +28,7 @@ from .web_tools import BrokenSite, Browser, Place, WebTool, web_tools
 
 __all__ = ["WebEnv", "make_vector"]
 
+_REAL = "hotpotqa-100"
 _MAX_TURNS = 32
 _RESULTS = 10  # of a page, for sites that do not say
 _RESULT_CHARS = 700
@@ -65,6 +66,11 @@ class WebEnv(SearchEnv):
         tasks: The path of a JSONL file, or a TaskSet, whose evidence is addresses of pages; if
             left out, the site's own.
         questions: How many tasks are drawn, where the site has its own.
+        search: For ``site="live"``, the live web: the search engine, for example
+            ``"searxng:http://127.0.0.1:8888"``. Its tasks, if left out, are the shipped real
+            questions, without evidence. See ``seekgym.corpora.live.LiveSite``.
+        record: For the live web: a folder to record every answer in.
+        replay: For the live web: a folder to answer from, without a network.
         split: ``"all"``, ``"train"`` or ``"test"``.
         render_mode: None, ``"ansi"`` or ``"html"``.
         rules: max_turns=32, the others as in ``Rules``.
@@ -80,12 +86,21 @@ class WebEnv(SearchEnv):
         tasks: str | os.PathLike[str] | TaskSet | None = None,
         *,
         questions: int = 500,
+        search: str | None = None,
+        record: str | None = None,
+        replay: str | None = None,
         split: Split = "all",
         render_mode: str | None = None,
         **rules: Unpack[RuleOptions],
     ) -> None:
         made_rules = Rules.of({"max_turns": _MAX_TURNS, **rules})
         check_at_least("questions", questions, 1)
+        live = {"search": search, "record": record, "replay": replay}
+        if site == "live":
+            site, tasks = _live(live), _real_questions() if tasks is None else tasks
+        elif any(live.values()):
+            given = next(name for name, value in live.items() if value)
+            raise ConfigurationError(f"{given}={live[given]!r} is for site='live'")
         found, drawn = _site_and_tasks(site, tasks, questions)
         k = found.page_size if isinstance(found, OfflineSite) else _RESULTS
         max_chars = made_rules.max_observation_chars
@@ -254,6 +269,18 @@ def _site_and_tasks(
     if isinstance(found, OfflineSite):
         return found, load_tasks(tasks, found.corpus)
     return found, TaskSet.from_jsonl(tasks)
+
+
+def _live(arguments: dict[str, str | None]) -> Site:
+    from ..corpora.live import live_site  # httpx, an extra
+
+    return live_site(**arguments)
+
+
+def _real_questions() -> TaskSet:
+    """Return the shipped questions; their evidence is no address, so they have none here."""
+    tasks = load_tasks(_REAL, load_corpus(_REAL))
+    return TaskSet((replace(task, evidence=(), proof=()) for task in tasks), name=f"{_REAL}-live")
 
 
 def _named_pages(tasks: TaskSet) -> Corpus:
