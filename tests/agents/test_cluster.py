@@ -99,7 +99,8 @@ def test_what_is_played_does_not_depend_on_the_number_of_workers(here, tmp_path)
 
 
 SLOW = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as CI may have it
 sys.path.append({kit!r})
 from wandering import WanderingPolicy
 import seekgym
@@ -129,6 +130,7 @@ def test_an_interrupt_stops_the_actors(tmp_path):
     _, said = driver.communicate(timeout=60)
     assert driver.returncode != 0
     assert "KeyboardInterrupt" in said
+    deadline = time.monotonic() + 60
     while any(map(_is_alive, actors)):
         assert time.monotonic() < deadline
         time.sleep(0.1)
