@@ -107,6 +107,7 @@ class LocalPolicy(Policy):
         self.layout = Format(tokenizer, has_template=has_template)
         self.limits = Limits(max_context, max_new_tokens, get_compaction(compaction))
         self._texts = _token_texts(tokenizer, self.layout)
+        self._watches: dict[tuple[str, ...], StopWatch] = {}
         self._eos = self.layout.eos | _model_eos(model)
 
     @classmethod
@@ -170,10 +171,16 @@ class LocalPolicy(Policy):
     def _begin(self, episode: RunningEpisode) -> _Slot:
         if episode.protocol is None:
             raise ConfigurationError("a local policy writes text: the episode needs a protocol")
-        watch = StopWatch(self._texts, self.layout.text, episode.protocol.stop)
+        watch = self._watch(episode.protocol.stop)
         slot = _Slot(Talk(episode, self.layout, self._limits_for(episode.protocol)), watch)
         self._guide(slot)
         return slot
+
+    def _watch(self, stops: tuple[str, ...]) -> StopWatch:
+        """Return what looks for stop strings; it goes through the vocabulary once."""
+        if stops not in self._watches:
+            self._watches[stops] = StopWatch(self._texts, self.layout.text, stops)
+        return self._watches[stops]
 
     def _limits_for(self, protocol: Protocol) -> Limits:
         """Return the limits; a constrained reply is as long as its forms make it."""
