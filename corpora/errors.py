@@ -88,9 +88,16 @@ class MissingExtraError(SeekgymError, ImportError):
         super().__init__(f"{package} is not installed; run: pip install 'seekgym[{extra}]'")
 
 
-def raise_unknown(what: str, name: object, known: Iterable[str]) -> NoReturn:
-    """Raise a ConfigurationError that suggests the closest known name."""
+def raise_unknown(what: str, name: object, known: Iterable[str], beside: str = "") -> NoReturn:
+    """Raise a ConfigurationError that suggests the closest known name.
+
+    Args:
+        what: What kind of name it is.
+        name: The name that was given.
+        known: The names that would do.
+        beside: Says that others would do too, in words that begin with a space.
+    """
     names = sorted(known)
     close = difflib.get_close_matches(str(name), names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    raise ConfigurationError(f"unknown {what} {name!r}; {hint}known: {', '.join(names)}")
+    raise ConfigurationError(f"unknown {what} {name!r}; {hint}known{beside}: {', '.join(names)}")

@@ -72,7 +72,9 @@ class Rules:
         """
         for name in options:
             if name not in RuleOptions.__annotations__:
-                raise_unknown("argument", name, RuleOptions.__annotations__)
+                raise_unknown(
+                    "argument", name, RuleOptions.__annotations__, " beside those of its own class"
+                )
         return cls(**options)
 
     def is_answer_turn(self, turn: int) -> bool:

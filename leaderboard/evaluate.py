@@ -289,7 +289,7 @@ def _play_in_process(chunk: _Chunk) -> list[Trajectory]:
 def _play_all(
     player: _Player, chunks: Sequence[_Chunk], jobs: int
 ) -> Iterator[tuple[_Chunk, list[Trajectory]]]:
-    if jobs == 1 or len(chunks) == 1:
+    if jobs == 1 or len(chunks) <= 1:
         for chunk in chunks:
             yield chunk, player.play(chunk)
         return

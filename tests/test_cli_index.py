@@ -38,3 +38,17 @@ def test_what_cannot_be_indexed_is_one_line(tmp_path):
     done = index(tmp_path / "missing")
     assert done.returncode == 2
     assert done.stderr.strip() == f"seekgym: {tmp_path}/missing: no such file or folder"
+
+
+def test_nothing_but_an_index_is_written_over(tmp_path):
+    corpus = tmp_path / "c.jsonl"
+    corpus.write_text('{"id": "a"}\n')
+    for arguments in ([corpus, "--out", corpus], [corpus, "--out", tmp_path]):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "seekgym", "index", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    assert corpus.read_text() == '{"id": "a"}\n'

@@ -5,14 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ...corpora.errors import ConfigurationError, raise_unknown
+from ...corpora.errors import ConfigurationError, TokenError, raise_unknown
 from ...envs.protocols import PROTOCOLS, Blank, Form, Protocol
 from ...envs.rules import check_at_least
 from ..policy import Policy
@@ -22,12 +17,11 @@ from .constraint import Guide
 from .context import Compaction, get_compaction
 from .decoder import Decoder
 from .formats import Format
-from .models import find_model
+from .loading import check_vocabulary, load_model, weights_fingerprint
 from .sampling import Sampler, log_softmax
-from .scoring import check_log_probs
+from .scoring import check_log_probs, evaluation_mode
 from .stops import StopWatch
 from .talk import Limits, Talk
-from .tiny import tiny_model
 
 __all__ = ["LocalPolicy"]
 
@@ -93,13 +87,14 @@ class LocalPolicy(Policy):
         has_template: bool | None = None,
     ) -> None:
         check_at_least("max_new_tokens", max_new_tokens, 1)
+        check_vocabulary(model, tokenizer)
         check_at_least("batch_size", batch_size, 1)
         if protocol not in PROTOCOLS:
             raise_unknown("protocol", protocol, PROTOCOLS)
         _check_context(model, max_context)
         self.name = name
         self.protocol: str = protocol
-        self.model = model.eval()
+        self.model = model
         self.tokenizer = tokenizer
         self.sampler = Sampler(temperature, top_k, top_p)
         self.batch_size = batch_size
@@ -125,14 +120,12 @@ class LocalPolicy(Policy):
         Raises:
             ConfigurationError: There is no such model, or an option is unknown.
         """
-        loaded, tokenizer = tiny_model() if model == "tiny" else _load(model, dtype)
-        place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.nn.Module.to(loaded, place)
+        loaded, tokenizer = load_model(model, dtype=dtype, device=device)
         return cls(loaded, tokenizer, **{"name": model, **_DEFAULTS.get(model, {}), **options})
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides its replies: the model by name, sampling, limits and layout."""
+        """What decides its replies: the weights, sampling, limits and layout."""
         return super().identity | {
             "temperature": self.sampler.temperature,
             "top_k": self.sampler.top_k,
@@ -142,15 +135,22 @@ class LocalPolicy(Policy):
             "compaction": repr(self.limits.compaction),
             "is_constrained": self.is_constrained,
             "has_template": self.layout.has_template,
+            "weights": weights_fingerprint(self.model),
         }
 
     def play(self, episodes: Iterator[RunningEpisode]) -> Iterator[Trajectory]:
         """Play episodes, ``batch_size`` at a time; give each trajectory as soon as it is there.
 
+        The model is in evaluation mode while it plays, and then in the mode that it was in.
+
         Raises:
             ConfigurationError: ``max_context`` is too little for an episode's first prompt.
-            TokenError: Recomputed log-probabilities are not those of drawing.
+            TokenError: Recomputed log-probabilities are not those of drawing, or are no numbers.
         """
+        with evaluation_mode(self.model):
+            yield from self._play(episodes)
+
+    def _play(self, episodes: Iterator[RunningEpisode]) -> Iterator[Trajectory]:
         decoder = Decoder(self.model, self.batch_size)
         slots: list[_Slot | None] = [None] * self.batch_size
         finished = 0
@@ -203,6 +203,8 @@ class LocalPolicy(Policy):
     ) -> Iterator[tuple[int, Trajectory]]:
         """Draw one token in each slot; give the episodes that ended by it."""
         logits = decoder.extend([row for row, _ in active], [slot.talk.ids for _, slot in active])
+        if not torch.isfinite(logits.amax(dim=-1)).all():
+            raise TokenError(f"model {self.name!r} gives logits that are no finite numbers")
         log_probs = log_softmax(logits.numpy(), self.sampler.scale)
         for (row, slot), values in zip(active, log_probs, strict=True):
             talk = slot.talk
@@ -248,16 +250,6 @@ class LocalPolicy(Policy):
                 max_tokens=self._blank_tokens,
             )
             talk.give(talk.guide.forced())
-
-
-def _load(name: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    source = find_model(name)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source.path, **source.arguments)
-        model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype, **source.arguments)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"model {name!r} cannot be loaded: {error}") from error
-    return model, tokenizer
 
 
 def _check_context(model: PreTrainedModel, max_context: int) -> None:

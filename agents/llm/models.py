@@ -75,7 +75,7 @@ def find_model(name: str) -> ModelSource:
     if path.suffix == ".gguf" or name[:1] in (".", "/", "~") or not name:
         raise ConfigurationError(
             f"model {name!r}: there is no such file or folder; pass a folder with config.json, "
-            f"a .gguf file, or one of: {', '.join(SHIPPED_MODELS)}"
+            f"a .gguf file, or one of: tiny, {', '.join(SHIPPED_MODELS)}"
         )
     if close := difflib.get_close_matches(name, SHIPPED_MODELS, n=1):
         raise ConfigurationError(f"unknown model {name!r}; did you mean {close[0]!r}?")

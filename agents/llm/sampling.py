@@ -1,5 +1,6 @@
 """Draw tokens, each sequence with a generator of its own."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ class Sampler:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if not self.temperature >= 0:
+        if not 0 <= self.temperature < math.inf:
             raise ConfigurationError(f"temperature must be at least 0, got {self.temperature}")
         if self.top_k < 0:
             raise ConfigurationError(f"top_k must be at least 0, got {self.top_k}")

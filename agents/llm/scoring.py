@@ -1,6 +1,7 @@
 """Recompute the log-probabilities of a trajectory's tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
@@ -10,9 +11,20 @@ from transformers import PreTrainedModel
 from ...corpora.errors import TokenError
 from ..rollouts.trajectory import Segment, Trajectory
 
-__all__ = ["check_log_probs", "score_segments"]
+__all__ = ["check_log_probs", "evaluation_mode", "score_segments"]
 
 _TOLERANCE = 1e-4
+
+
+@contextmanager
+def evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
+    """Let a model be in evaluation mode, and then again in the mode that it was in."""
+    is_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(is_training)
 
 
 def score_segments(
@@ -44,7 +56,7 @@ def score_segments(
         mask[row, start:end] = 1
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
     device = model.device
-    with torch.inference_mode():
+    with evaluation_mode(model), torch.inference_mode():
         logits = model(
             ids.to(device), attention_mask=mask.to(device), position_ids=positions.to(device)
         ).logits
@@ -83,8 +95,9 @@ def check_log_probs(
     for number, segment in enumerate(trajectory.segments):
         (scored,) = score_segments(model, [segment], temperature=temperature)
         differences = np.abs(scored - np.array(segment.log_probs))
+        differences[np.isnan(differences)] = np.inf
         worst = int(differences.argmax())
-        largest = max(largest, float(differences[worst]))
+        largest = float(np.fmax(largest, differences[worst]))
         if not largest <= tolerance:
             raise TokenError(
                 f"trajectory {trajectory.id!r}, segment {number}, token {worst}: the recorded "

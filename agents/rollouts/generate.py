@@ -86,6 +86,12 @@ def generate(
         ConfigurationError: An argument is out of range, there is no such search environment, or
             the file is of another run.
     """
+    if budget is not None and not isinstance(budget, Budget):
+        raise ConfigurationError(
+            f"budget must be a Budget, such as Budget(turns=4), got {budget!r}"
+        )
+    if workers is not None and not callable(getattr(workers, "play", None)):
+        raise ConfigurationError(f"workers must be such as RayWorkers(2), got {workers!r}")
     plans = rollout_plans(
         episodes, group_size=group_size, seed=seed, options=options, budget=budget
     )

@@ -111,12 +111,18 @@ def _check_run(path: Path, about: IO[bytes], run: Mapping[str, Any]) -> None:
     now = json.loads(json.dumps(run))
     changed = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
     if changed:
-        differences = "; ".join(
-            f"{name} was {_shown(was.get(name))}, is {_shown(now.get(name))}" for name in changed
-        )
+        differences = "; ".join(_difference(name, was.get(name), now.get(name)) for name in changed)
         raise ConfigurationError(
             f"{path} is of another run: {differences}; pass another path, or the arguments it had"
         )
+
+
+def _difference(name: str, was: Any, now: Any) -> str:
+    """Say what differs; of two objects, only their fields that do."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        fields = [field for field in sorted({*was, *now}) if was.get(field) != now.get(field)]
+        return "; ".join(_difference(f"{name} {f}", was.get(f), now.get(f)) for f in fields)
+    return f"{name} was {_shown(was)}, is {_shown(now)}"
 
 
 def _shown(value: Any) -> str:

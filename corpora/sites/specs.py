@@ -1,6 +1,7 @@
 """From what a person writes, such as ``knowledge:entities=600,seed=1``, to a site with tasks."""
 
 import ast
+import inspect
 import os
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -56,7 +57,7 @@ def open_site(spec: str, questions: int = 500) -> SiteWithTasks:
     try:
         return make(spec, questions, **arguments)
     except TypeError as error:
-        raise ConfigurationError(f"site {spec!r}: {error}") from None
+        raise ConfigurationError(f"site {spec!r}: {_plain(error)}") from None
 
 
 def load_site(spec: str) -> OfflineSite:
@@ -64,7 +65,23 @@ def load_site(spec: str) -> OfflineSite:
     name, arguments = _parsed(spec)
     if name == "pydoc":
         return stdlib_site()
-    return folder_site(spec) if name == "path" else _world(spec, name, **arguments)[1]
+    if name == "path":
+        return folder_site(spec)
+    try:
+        return _world(spec, name, **arguments)[1]
+    except TypeError as error:
+        raise ConfigurationError(f"site {spec!r}: {_plain(error)}") from None
+
+
+def _plain(error: TypeError) -> str:
+    """Return what is wrong with an argument, and which a world takes."""
+    known = sorted(
+        {*inspect.signature(PhantomWorld).parameters, *_QUESTION_ARGUMENTS, "seed"} - {"world_seed"}
+        if "Phantom" in str(error)
+        else {*inspect.signature(KnowledgeWorld).parameters, *_QUESTION_ARGUMENTS, "seed"}
+        - {"world_seed"}
+    )
+    return f"{str(error).partition('() ')[2] or error}; a world takes {', '.join(known)}"
 
 
 def _knowledge(

@@ -161,12 +161,12 @@ class Other(AgentPolicy):
     [
         (AgentPolicy(IterativeAgent), ENV, {"seed": 1}, "seed was 0, is 1"),
         (AgentPolicy(IterativeAgent), ENV, {"group_size": 1}, "group_size was 2, is 1"),
-        (AgentPolicy(IterativeAgent), ENV, {"options": {"hops": 2}}, "options was {}"),
+        (AgentPolicy(IterativeAgent), ENV, {"options": {"hops": 2}}, "options hops was None"),
         (AgentPolicy(IterativeAgent), ENV, {"arguments": {"max_turns": 3}}, "env_hash was"),
         (AgentPolicy(IterativeAgent), ENV, {"arguments": {"max_episode_steps": 3}}, "_steps"),
         (AgentPolicy(IterativeAgent), "seekgym/Phantom-50-v0", {}, "environment was '.*QA-v0'"),
-        (AgentPolicy(RandomAgent), ENV, {}, "policy was .*iterative.*, is .*random"),
-        (Other(IterativeAgent), ENV, {}, "policy was .*, is .*temperature"),
+        (AgentPolicy(RandomAgent), ENV, {}, "policy name was .*iterative.*, is .*random"),
+        (Other(IterativeAgent), ENV, {}, "policy temperature was None, is 0.5"),
     ],
 )
 def test_the_file_of_another_run_is_refused_and_stays_as_it_is(

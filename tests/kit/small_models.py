@@ -45,6 +45,10 @@ def tokenizer(has_template=False):
 @cache
 def family(name):
     """A random model of a family of architectures."""
+    return _random(name).eval()
+
+
+def _random(name):
     sizes = _SIZES | {"vocab_size": len(tokenizer())}
     small = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
     torch.manual_seed(0)

@@ -69,3 +69,8 @@ def test_an_episode_that_a_policy_lost_is_played_again():
 def test_two_of_one_name_are_refused():
     with pytest.raises(ConfigurationError, match="two agents are called 'iterative'"):
         evaluate(["iterative"], [QA], policies=[AgentPolicy(IterativeAgent)], episodes=1)
+
+
+def test_policies_alone_do_not_mind_jobs():
+    (row,) = evaluate([], [QA], policies=[Renamed()], episodes=2, jobs=3).rows
+    assert row.episodes == 2

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from ..corpora.errors import ConfigurationError
 from ..corpora.shell.build import refresh_index
-from ..corpora.shell.index import index_path
+from ..corpora.shell.index import MAGIC, index_path
 from .console import console, errors
 
 __all__ = ["index"]
@@ -28,6 +28,7 @@ def index(
         raise ConfigurationError(f"{path}: no such file or folder")
     root, names = (path, None) if path.is_dir() else (path.parent, [path.name])
     place = index_path(path) if out is None else out
+    _check_place(place)
     columns = (TextColumn("Indexing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors) as progress:
         bar = progress.add_task("index", total=None)
@@ -45,3 +46,15 @@ def index(
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _check_place(place: Path) -> None:
+    """Refuse to write over anything that is no index."""
+    if place.is_dir():
+        raise ConfigurationError(f"--out must name a file, {place} is a folder")
+    if place.is_file() and place.stat().st_size:
+        with open(place, "rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ConfigurationError(
+                    f"{place} is no index, and would be lost; give --out another name"
+                )

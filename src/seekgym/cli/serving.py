@@ -54,6 +54,8 @@ def serve_site(
     port: Annotated[int, typer.Option(help="The port; 0 for a free one.")] = 8080,
 ) -> None:
     """Serve the pages of seekgym/Web-v0, with its search, to a browser."""
+    if site == "live":
+        raise ConfigurationError("the live web cannot be served; name a site that is offline")
     _listen(host, port).close()  # tell of a port that is taken before the site is made
     found = load_site(site)
     found.search("index", 1)  # made now, so that the first search does not wait
