@@ -170,7 +170,8 @@ class CausallyGrounded(Filter):
     compared without case. In the arguments of each call:
 
     - a word with a capital letter or a digit, a name or a number, must have been seen, unless
-      it is the option of a command (it follows a hyphen) or a number of one or two digits;
+      it is the option of a command (it follows a hyphen) or a number of one or two digits
+      (``5``, or sed's ``5p``);
     - an id or an address (no spaces, and a capital letter or a digit in it) must have been seen
       as it stands;
     - of an answer each word must have been seen, but for yes, no and unknown, and for numbers

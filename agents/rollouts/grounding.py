@@ -10,7 +10,7 @@ __all__ = ["ungrounded", "words"]
 
 _WORD = re.compile(r"\w+")
 _ARGUMENT_WORD = re.compile(r"(?<!-)\b\w+")  # not the options of a command
-_COMMON_DIGITS = 2
+_COMMON = re.compile(r"\d{1,2}p?")  # small numbers, and lines that sed prints
 _ANSWERS = frozenset(("yes", "no", "unknown"))
 _COUNTED = re.compile(r"\bhow (?:many|much)\b", re.IGNORECASE)
 
@@ -77,6 +77,6 @@ def _is_shown(value: str, text: str, vocabulary: Collection[str]) -> bool:
 
 def _tells(word: str) -> bool:
     """Tell whether a word is a name or a number by its looks."""
-    if word.isdigit() and len(word) <= _COMMON_DIGITS:
+    if _COMMON.fullmatch(word):
         return False
     return any(letter.isupper() or letter.isdigit() for letter in word)
