@@ -57,7 +57,7 @@ def open_site(spec: str, questions: int = 500) -> SiteWithTasks:
     try:
         return make(spec, questions, **arguments)
     except TypeError as error:
-        raise ConfigurationError(f"site {spec!r}: {_plain(error)}") from None
+        raise ConfigurationError(f"site {spec!r}: {_plain(error, name)}") from None
 
 
 def load_site(spec: str) -> OfflineSite:
@@ -70,18 +70,16 @@ def load_site(spec: str) -> OfflineSite:
     try:
         return _world(spec, name, **arguments)[1]
     except TypeError as error:
-        raise ConfigurationError(f"site {spec!r}: {_plain(error)}") from None
+        raise ConfigurationError(f"site {spec!r}: {_plain(error, name)}") from None
 
 
-def _plain(error: TypeError) -> str:
-    """Return what is wrong with an argument, and which a world takes."""
-    known = sorted(
-        {*inspect.signature(PhantomWorld).parameters, *_QUESTION_ARGUMENTS, "seed"} - {"world_seed"}
-        if "Phantom" in str(error)
-        else {*inspect.signature(KnowledgeWorld).parameters, *_QUESTION_ARGUMENTS, "seed"}
-        - {"world_seed"}
-    )
-    return f"{str(error).partition('() ')[2] or error}; a world takes {', '.join(known)}"
+def _plain(error: TypeError, name: str) -> str:
+    """Return what is wrong with an argument, and which ones a world and its questions take."""
+    make, world = (_knowledge, KnowledgeWorld) if name == "knowledge" else (_phantom, PhantomWorld)
+    known = {*inspect.signature(make).parameters, *inspect.signature(world).parameters}
+    known -= {"spec", "questions", "world", "world_seed"}  # a seed is written ``seed``
+    fault = str(error).partition("() ")[2] or error
+    return f"{fault}; a world takes {', '.join(sorted(known))}"
 
 
 def _knowledge(
