@@ -10,7 +10,7 @@ import time
 import pytest
 from rich.console import Console
 
-from seekgym.agents.training import display
+from seekgym.agents.training import display, run
 from seekgym.agents.training.curves import draw_curves
 from seekgym.agents.training.display import TrainingDisplay
 from seekgym.agents.training.run import RunFolder
@@ -169,6 +169,25 @@ def test_a_saved_step_keeps_what_it_has(begin):
     assert (run.newest()[1] / "deep" / "weights").read_text() == "first"
     with pytest.raises(ConfigurationError, match="keep must be at least 1"):
         run.save(2, write_step(2), keep=0)
+
+
+def test_a_checkpoint_that_is_half_removed_is_none(begin, monkeypatch):
+    begun = begin()
+    begun.save(1, write_step(1))
+
+    def stop(path, **options):
+        if path.exists():
+            (path / "deep" / "weights").unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.shutil, "rmtree", stop)
+    with pytest.raises(KeyboardInterrupt):
+        begun.save(2, write_step(2), keep=1)
+    monkeypatch.undo()
+    named = [p for p in (begun.path / "checkpoints").iterdir() if p.name.startswith("step-")]
+    assert [p.name for p in named] == ["step-00000002"]
+    again = begin(resume=True)
+    assert list((again.path / "checkpoints").iterdir()) == [again.newest()[1]]
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.003, 0.011, 0.029, 0.05])
