@@ -44,14 +44,14 @@ def begin(tmp_path):
     runs = []
 
     def opened(config=CONFIG, *, resume=False, name="run"):
-        for run in runs:
-            run.close()
+        for begun in runs:
+            begun.close()
         runs.append(RunFolder.begin(tmp_path / name, config, resume=resume))
         return runs[-1]
 
     yield opened
-    for run in runs:
-        run.close()
+    for begun in runs:
+        begun.close()
 
 
 def write_step(step):
