@@ -23,9 +23,9 @@ def test_a_hit_shows_so_many_sentences_of_its_document(name):
 
 
 def test_the_sentence_that_fits_the_query_is_shown():
-    env = gym.make("seekgym/Phantom-50-v0", hit_sentences=1, k=1, hops=(1, 1))
+    env = gym.make("seekgym/Phantom-50-v0", hit_sentences=1, k=1, hops=(1, 2))
     base = env.unwrapped
-    for task in list(base.tasks)[::50]:
+    for task in [task for task in base.tasks if task.hops == 1][::20]:
         env.reset(seed=0, options={"task": task.id})
         fact = task.proof[-1].fact
         query = fact.partition(" is ")[0]
