@@ -13,11 +13,25 @@ from typing import Any, Self
 
 from ...corpora.errors import ConfigurationError, CorpusError
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "newest_checkpoint"]
 
 _CHECKPOINT = re.compile(r"step-(\d{8,})")
 _HIDDEN = "."  # what begins with it is unfinished, or about to be removed
 _MAX_SHOWN_CHARS = 80
+
+
+def newest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
+    """Return the folder of a run's last whole checkpoint, None if there is none."""
+    saved = _saved(Path(path) / "checkpoints")
+    return saved[-1][1] if saved else None
+
+
+def _saved(checkpoints: Path) -> list[tuple[int, Path]]:
+    """Return step and folder of each whole checkpoint, in order."""
+    if not checkpoints.exists():
+        return []
+    found = ((_CHECKPOINT.fullmatch(p.name), p) for p in checkpoints.iterdir())
+    return sorted((int(match[1]), path) for match, path in found if match)
 
 
 class RunFolder:
@@ -157,10 +171,7 @@ class RunFolder:
         _replace(self._log, text.encode())
 
     def _saved(self) -> list[tuple[int, Path]]:
-        if not self._checkpoints.exists():
-            return []
-        found = ((_CHECKPOINT.fullmatch(p.name), p) for p in self._checkpoints.iterdir())
-        return sorted((int(match[1]), path) for match, path in found if match)
+        return _saved(self._checkpoints)
 
     def _clean_up(self) -> None:
         """Remove what a kill left unfinished."""
