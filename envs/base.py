@@ -153,7 +153,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         terms = {term.name: term.weight * term.value(outcome) for term in self.rules.terms}
         info = self._info(episode, outcome) | {"reward_terms": terms}
         if episode.is_over:
-            info |= _final_info(episode, outcome)
+            info |= _final_info(self.corpus, episode, outcome)
         return (
             observation,
             float(sum(terms.values())),
@@ -323,7 +323,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         episode.turn += 1
         episode.is_over = True
         episode.messages.append(Message("environment", _FAILURE))
-        info = self._info(episode) | _final_info(episode, None)
+        info = self._info(episode) | _final_info(self.corpus, episode, None)
         info |= {
             "failure": "infrastructure",
             "valid": False,
@@ -351,7 +351,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         }
 
 
-def _final_info(episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
+def _final_info(corpus: Corpus, episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
     """Return what only the end of an episode tells; scores are None if the backend failed."""
     scores = outcome.scores if outcome else None
     unanswered = 0.0 if outcome else None
@@ -364,4 +364,12 @@ def _final_info(episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
         "calls": episode.calls.copy(),
         "gold_answers": episode.task.answers,
         "evidence": episode.task.evidence,
+        "entities": _titles(corpus, episode.task.evidence),
+        "hops": episode.task.hops,
     }
+
+
+def _titles(corpus: Corpus, ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the titles of those documents that the corpus has."""
+    known = (each for each in ids if each in corpus)  # type: ignore[comparison-overlap]
+    return tuple(corpus[each].title for each in known)

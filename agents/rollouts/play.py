@@ -27,6 +27,8 @@ OUTCOME = (
     "failure",
     "valid",
     "gold_answers",
+    "entities",
+    "hops",
 )
 
 

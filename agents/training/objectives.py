@@ -1,18 +1,29 @@
 """Objectives: what is made small, token by token, so that good turns become likelier.
 
 An objective takes a ``TokenBatch`` and returns a loss for each token, of shape (rows, tokens),
-exactly 0 where the policy drew none; ``aggregate`` makes one number of it. Whatever stands in
-masked places, NaN too, is neither read nor given a gradient.
+exactly 0 where the policy drew none; ``aggregate`` makes one number of it. ``kl``, ``entropy`` and
+``llds`` are what may be added. Groups without variance teach nothing in any of them: the
+``GroupVariance`` stage of the rollouts drops them, which is the dynamic sampling of DAPO.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from ...corpora.errors import ConfigurationError
+from .regularisers import entropy, kl, llds
+from .token_batch import (
+    LOG_LIMIT,
+    TokenBatch,
+    aggregate,
+    episode_units,
+    kept,
+    log_ratios,
+    turn_units,
+    unit_sums,
+)
 
 __all__ = [
     "OBJECTIVES",
@@ -20,42 +31,20 @@ __all__ = [
     "TokenBatch",
     "aggregate",
     "dapo",
+    "dppo",
     "entropy",
     "gspo",
     "kl",
     "llds",
     "ppo_clip",
     "reinforce",
+    "sapo",
+    "turn_ppo",
 ]
 
-_LOG_LIMIT = 20.0  # e^20: a ratio beyond it says no more, and e^89 is infinite in float32
-
-
-@dataclass(frozen=True)
-class TokenBatch:
-    """The tokens of a batch; a row is one segment of an episode, padded on the right.
-
-    Attributes:
-        log_probs: Of each token under the policy that is trained, (rows, tokens), with gradient.
-        old_log_probs: Under the policy that drew them, (rows, tokens).
-        advantages: Of each token, that of its turn, (rows, tokens).
-        mask: Whether the policy drew the token, bool, (rows, tokens).
-        turns: The number of each token's turn within its episode, -1 where the mask is False;
-            int64, (rows, tokens).
-        episodes: Which episode each row belongs to; rows of one episode share it; int64, (rows,).
-        reference_log_probs: Under a frozen reference policy, (rows, tokens), or None.
-    """
-
-    log_probs: Tensor
-    old_log_probs: Tensor
-    advantages: Tensor
-    mask: Tensor
-    turns: Tensor
-    episodes: Tensor
-    reference_log_probs: Tensor | None = None
-
-
 Objective = Callable[[TokenBatch], Tensor]
+
+_MOST_WEIGHT = 20.0
 
 
 def reinforce(batch: TokenBatch) -> Tensor:
@@ -63,7 +52,7 @@ def reinforce(batch: TokenBatch) -> Tensor:
 
     REINFORCE (Williams 1992). Without a ratio it is right only for the first update on a batch.
     """
-    return -_kept(batch, batch.advantages) * _kept(batch, batch.log_probs)
+    return -kept(batch, batch.advantages) * kept(batch, batch.log_probs)
 
 
 def ppo_clip(batch: TokenBatch, *, low: float = 0.2, high: float = 0.2) -> Tensor:
@@ -76,21 +65,21 @@ def ppo_clip(batch: TokenBatch, *, low: float = 0.2, high: float = 0.2) -> Tenso
         low: How far below 1 a ratio still counts.
         high: How far above 1.
     """
-    return _clipped(batch, _log_ratio(batch), low, high)
+    return _clipped(batch, log_ratios(batch), low, high)
 
 
 def dapo(batch: TokenBatch, *, low: float = 0.2, high: float = 0.28) -> Tensor:
     """Return PPO's loss with a higher upper bound, which leaves room for unlikely tokens.
 
-    Clip-higher of DAPO (Yu et al. 2025, arXiv:2503.14476, equation 10). Its token mean is
-    ``aggregate(how="token")``, its dynamic sampling ``GroupVariance`` of the rollouts.
+    Clip-higher of DAPO (Yu et al. 2025, arXiv:2503.14476). Its token mean is
+    ``aggregate(how="token")``.
 
     Args:
         batch: The tokens.
         low: How far below 1 a ratio still counts.
         high: How far above 1.
     """
-    return _clipped(batch, _log_ratio(batch), low, high)
+    return _clipped(batch, log_ratios(batch), low, high)
 
 
 def gspo(
@@ -100,182 +89,140 @@ def gspo(
     high: float = 4e-4,
     unit: Literal["episode", "segment"] = "episode",
 ) -> Tensor:
-    """Return PPO's loss with one ratio for a whole sequence: the geometric mean of its tokens'.
+    """Return PPO's loss with one ratio for a whole sequence, the geometric mean of its tokens'.
 
-    GSPO (Zheng et al. 2025, arXiv:2507.18071), in the form GSPO-token (equations 13 and 14): its
-    value is that of the sequence, its gradient flows to each token by that token's advantage.
-    Where all turns have the same advantage and episodes are averaged
-    (``aggregate(how="episode")``), it is GSPO itself.
+    GSPO (Zheng et al. 2025, arXiv:2507.18071) in its form GSPO-token, as published code has it:
+    the value is that of the sequence, the gradient of each token is by its own advantage. Where
+    all turns have the same advantage, and episodes are averaged (``aggregate(how="episode")``),
+    it is GSPO itself, value and gradient.
 
     Args:
         batch: The tokens.
         low: How far below 1 a ratio still counts.
         high: How far above 1.
         unit: What has a ratio: the episode, whatever rows it is split into, or each segment.
-            With segments and ``aggregate(how="episode")`` a segment counts by its share of the
-            episode's tokens, as in CM-GSPO, which splits episodes where they are compacted.
-    """
-    rows = torch.arange(len(batch.episodes), device=batch.mask.device)
-    units = batch.episodes if unit == "episode" else rows
-    return _clipped(batch, _unit_log_ratio(batch, _numbered(units)[:, None]), low, high)
-
-
-def aggregate(
-    losses: Tensor,
-    batch: TokenBatch,
-    how: Literal["token", "episode", "constant"] = "token",
-    *,
-    length: int | None = None,
-) -> Tensor:
-    """Return one number; 0.0, with a gradient path, if the policy drew no token at all.
-
-    Args:
-        losses: Of each token, (rows, tokens).
-        batch: The tokens they belong to.
-        how: ``"token"``: the mean of all tokens (DAPO, arXiv:2503.14476, equation 8).
-            ``"episode"``: the mean of the episodes' means (GRPO, arXiv:2402.03300, equation 3).
-            ``"constant"``: the sum, over the number of episodes times ``length`` (Dr. GRPO,
-            arXiv:2503.20783). Episodes without a token do not count.
-        length: The constant in tokens, for example the most that an episode may have.
+            Segments, with ``aggregate(how="episode")``, count by their share of the episode's
+            tokens: CM-GSPO (Glasseek), which splits episodes where their context was compacted.
 
     Raises:
-        ConfigurationError: ``how`` is unknown, or is ``"constant"`` without a ``length``.
+        ConfigurationError: ``unit`` is unknown.
     """
-    kept = _kept(batch, losses)
-    counts = batch.mask.sum(dim=1)
-    if how == "token":
-        return kept.sum() / counts.sum().clamp(min=1)
-    units = _numbered(batch.episodes)
-    per_episode = counts.new_zeros(len(units)).index_add(0, units, counts)
-    episodes = (per_episode > 0).sum().clamp(min=1)
-    if how == "episode":
-        return (kept.sum(dim=1) / per_episode[units].clamp(min=1)).sum() / episodes
-    if how != "constant":
-        raise ConfigurationError(f"how must be 'token', 'episode' or 'constant', got {how!r:.60}")
-    if length is None or length < 1:
-        raise ConfigurationError(
-            f"how='constant' needs a length of at least 1 token, got {length!r:.60}"
-        )
-    return kept.sum() / (episodes * length)
+    if unit == "episode":
+        units = episode_units(batch)
+    elif unit == "segment":
+        rows = torch.arange(len(batch.episodes), device=batch.mask.device)
+        units = rows[:, None].expand_as(batch.mask)
+    else:
+        raise ConfigurationError(f"unit must be 'episode' or 'segment', got {unit!r:.60}")
+    return _clipped(batch, _mean_log_ratios(batch, units), low, high)
 
 
-def kl(
-    log_probs: Tensor,
-    reference_log_probs: Tensor,
-    *,
-    estimator: Literal["k1", "k2", "k3"] = "k3",
-) -> Tensor:
-    """Return an estimate of KL(policy, reference) for each token that the policy drew.
+def turn_ppo(batch: TokenBatch, *, low: float = 0.2, high: float = 0.2) -> Tensor:
+    """Return PPO's loss with one ratio for a whole turn, the geometric mean of its tokens'.
 
-    With ``d = log p - log q``: k1 is ``d``, k2 is ``d^2 / 2``, k3 is ``e^-d - 1 + d`` (Schulman
-    2020, "Approximating KL divergence"); k3 is that of GRPO (arXiv:2402.03300, equation 4). k1 and
-    k3 have the KL as their mean, k2 and k3 are never negative; as a loss, only k2 has the KL's
-    gradient as the mean of its own.
-
-    Args:
-        log_probs: Of the tokens under the policy.
-        reference_log_probs: Under the reference.
-        estimator: Which.
-
-    Raises:
-        ConfigurationError: The estimator is unknown.
-    """
-    difference = log_probs - reference_log_probs
-    if estimator == "k1":
-        return difference
-    if estimator == "k2":
-        return difference.square() / 2
-    if estimator == "k3":
-        back = (-difference).clamp(max=_LOG_LIMIT)
-        return back.exp() - 1 - back
-    raise ConfigurationError(f"estimator must be 'k1', 'k2' or 'k3', got {estimator!r:.60}")
-
-
-def entropy(logits: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean entropy in nats over the masked places; 0.0 if there is none.
-
-    Args:
-        logits: Of shape (..., vocabulary); minus infinity is a token that cannot be drawn.
-        mask: Which places count, bool, of shape (...).
-    """
-    log_probs = torch.where(mask[..., None], logits, 0.0).log_softmax(dim=-1)
-    log_probs = log_probs.clamp(min=torch.finfo(log_probs.dtype).min)
-    each = -(log_probs.exp() * log_probs).sum(dim=-1)
-    return torch.where(mask, each, 0.0).sum() / mask.sum().clamp(min=1)
-
-
-def llds(
-    batch: TokenBatch, *, answer_tokens: Tensor | None = None, answer_weight: float = 0.0
-) -> Tensor:
-    """Return ``max(0, log p_old - log p)`` for tokens of good turns that became unlikelier.
-
-    LLDS (Deng et al. 2025, arXiv:2512.04220) keeps GRPO from unlearning right actions, which
-    wrong episodes share. A token counts if its advantage is at least 0 and the summed
-    log-probability of its turn fell. Weigh it, by 0.2 in the paper, and add it to the loss.
+    Turn-PPO, the turn-level importance sampling of ST-PPO (Li et al. 2025, arXiv:2511.20718,
+    equation 4), without its critic and its correction of the clipping bias. Value and gradient
+    are the paper's where all tokens of a turn have the same advantage, as they do here.
 
     Args:
         batch: The tokens.
-        answer_tokens: Which tokens belong to answers, bool, (rows, tokens); the variant MA
-            weighs them less.
-        answer_weight: The weight of those.
+        low: How far below 1 a ratio still counts.
+        high: How far above 1.
     """
-    log_ratio = _log_ratio(batch)
-    sums = _unit_sums(log_ratio, _turn_units(batch), batch.mask)
-    counts = batch.mask & (_kept(batch, batch.advantages) >= 0) & (sums < 0)
-    penalty = torch.where(counts, (-log_ratio).clamp(min=0), 0.0)
-    if answer_tokens is None:
-        return penalty
-    return torch.where(answer_tokens, answer_weight * penalty, penalty)
+    return _clipped(batch, _mean_log_ratios(batch, turn_units(batch)), low, high)
 
 
-def _kept(batch: TokenBatch, values: Tensor) -> Tensor:
-    """Return the values with zeros where the mask is False, whatever stood there."""
-    return torch.where(batch.mask, values, 0.0)
+def sapo(
+    batch: TokenBatch,
+    *,
+    low: float = 0.2,
+    high: float = 0.2,
+    threshold: float = 0.8,
+    weight: float = 0.1,
+) -> Tensor:
+    """Return PPO's loss plus a penalty for good tokens that became much unlikelier.
+
+    Search Agent Policy Optimization (Li et al. 2026, arXiv:2603.10069), not the soft gate of the
+    same name (arXiv:2511.20347). From its abstract: a KL penalty between the current and the old
+    policy, on positive tokens alone, of low probability, where the policy has shifted too far.
+    The form is that of its code as readers quote it, ``log p_old - log p`` where the advantage is
+    0 or more and the ratio at most ``threshold``, and so "low probability" is read as a low ratio.
+    Their mean is over the tokens of positive episodes; here it is whatever ``aggregate`` takes.
+    Threshold and weight were not to be had; both are ours.
+
+    Args:
+        batch: The tokens.
+        low: How far below 1 a ratio still counts.
+        high: How far above 1.
+        threshold: Which ratios are penalised, at most 1.
+        weight: The weight of the penalty.
+    """
+    log_ratio = log_ratios(batch)
+    advantages = kept(batch, batch.advantages)
+    has_drifted = batch.mask & (advantages >= 0) & (log_ratio.exp() <= threshold)
+    return _clipped(batch, log_ratio, low, high) + weight * torch.where(
+        has_drifted, -log_ratio, 0.0
+    )
 
 
-def _log_ratio(batch: TokenBatch) -> Tensor:
-    return _kept(batch, batch.log_probs) - _kept(batch, batch.old_log_probs)
+def dppo(
+    batch: TokenBatch, *, limit: float | None = None, divergence: Literal["tv", "kl"] = "tv"
+) -> Tensor:
+    """Return ``-r A``, without a gradient where the policy has moved too far that way.
+
+    DPPO (Qi et al. 2026, arXiv:2602.04879): a token is masked if its advantage pushes its
+    probability on in the direction in which it has moved, and the divergence between "this token"
+    and "any other" under both policies is more than ``limit``: ``|p - p_old|`` for total
+    variation, or the KL of the old from the new. Unlike a ratio's bounds this leaves unlikely
+    tokens room, and likely ones little. As in published code, a ratio weighs at most 20.
+
+    Args:
+        batch: The tokens.
+        limit: The most divergence; by default 0.15 for ``"tv"`` and 0.05 for ``"kl"``, what
+            published scripts use.
+        divergence: Which one is measured.
+
+    Raises:
+        ConfigurationError: The divergence is unknown.
+    """
+    if divergence not in ("tv", "kl"):
+        raise ConfigurationError(f"divergence must be 'tv' or 'kl', got {divergence!r:.60}")
+    log_ratio = log_ratios(batch)
+    advantages = kept(batch, batch.advantages)
+    new, old = kept(batch, batch.log_probs).detach().exp(), kept(batch, batch.old_log_probs).exp()
+    if divergence == "tv":
+        moved, most = (new - old).abs(), 0.15
+    else:
+        tiny = torch.finfo(new.dtype).eps
+        others = ((1 - old).clamp(min=tiny) / (1 - new).clamp(min=tiny)).log()
+        moved, most = (1 - old) * others - old * log_ratio.detach(), 0.05
+    is_masked = (advantages * (new - old) > 0) & (moved > (most if limit is None else limit))
+    weight = log_ratio.detach().clamp(-LOG_LIMIT, LOG_LIMIT).exp().clamp(max=_MOST_WEIGHT)
+    surrogate = weight * (1 + log_ratio - log_ratio.detach())  # the weight, with its gradient
+    return torch.where(batch.mask & ~is_masked, -surrogate * advantages, 0.0)
 
 
 def _clipped(batch: TokenBatch, log_ratio: Tensor, low: float, high: float) -> Tensor:
-    ratio = log_ratio.clamp(-_LOG_LIMIT, _LOG_LIMIT).exp()
-    advantages = _kept(batch, batch.advantages)
+    ratio = log_ratio.clamp(-LOG_LIMIT, LOG_LIMIT).exp()
+    advantages = kept(batch, batch.advantages)
     bounded = ratio.clamp(1 - low, 1 + high)
-    return _kept(batch, -torch.minimum(ratio * advantages, bounded * advantages))
+    return kept(batch, -torch.minimum(ratio * advantages, bounded * advantages))
 
 
-def _unit_log_ratio(batch: TokenBatch, units: Tensor) -> Tensor:
+def _mean_log_ratios(batch: TokenBatch, units: Tensor) -> Tensor:
     """Return the mean log-ratio of each token's unit, with the gradient of the token's own."""
-    own = _log_ratio(batch)
-    count = _unit_sums(batch.mask.to(own.dtype), units, batch.mask)
-    mean = (_unit_sums(own, units, batch.mask) / count.clamp(min=1)).detach()
+    own = log_ratios(batch)
+    counts = unit_sums(batch.mask.to(own.dtype), units, batch.mask)
+    mean = unit_sums(own.detach(), units, batch.mask) / counts.clamp(min=1)
     return mean + own - own.detach()
-
-
-def _unit_sums(values: Tensor, units: Tensor, mask: Tensor) -> Tensor:
-    """Return for each token the sum of the values in its unit; 0 where the mask is False."""
-    places = torch.where(mask, units.expand_as(values), 0)
-    sums = values.new_zeros(values.numel() + 1)
-    sums = sums.index_add(0, places[mask], values[mask])
-    return torch.where(mask, sums[places], 0.0)
-
-
-def _turn_units(batch: TokenBatch) -> Tensor:
-    """Number the turns of all episodes, each turn of each episode apart, below rows * tokens."""
-    turns = torch.where(batch.mask, batch.turns, 0)
-    width = turns.max() + 1 if turns.numel() else 1
-    return _numbered(_numbered(batch.episodes)[:, None] * width + turns)
-
-
-def _numbered(keys: Tensor) -> Tensor:
-    """Number the different keys from 0."""
-    numbers: Tensor = torch.unique(keys, return_inverse=True)[1]
-    return numbers
 
 
 OBJECTIVES: dict[str, Objective] = {
     "ppo_clip": ppo_clip,
     "dapo": dapo,
     "gspo": gspo,
+    "turn_ppo": turn_ppo,
+    "sapo": sapo,
+    "dppo": dppo,
     "reinforce": reinforce,
 }

@@ -30,7 +30,7 @@ _ALWAYS = (
     "valid_calls invalid_calls"
 ).split()
 _AT_END = "answer exact_match f1 cover_exact_match evidence_recall calls gold_answers".split()
-_ONLY_AT_END = (*_AT_END, "evidence")
+_ONLY_AT_END = (*_AT_END, "evidence", "entities", "hops")
 
 
 def check_gymnasium(case: Case) -> None:
