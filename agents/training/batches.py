@@ -1,4 +1,4 @@
-"""Batches: segments of episodes as tensors, padded to few lengths, and what a model makes of them."""
+"""Batches: segments as tensors, padded to few lengths, and what a model makes of them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import LlamaForCausalLM, PreTrainedModel
 
 from ..rollouts.trajectory import Segment
+from .regularisers import entropy
 
 __all__ = ["Rows", "Scores", "by_length", "pad", "score"]
 
@@ -34,12 +35,12 @@ class Scores(NamedTuple):
 
     Attributes:
         log_probs: Of each token, (rows, tokens), float32; 0.0 where it was not asked for.
-        entropy: The mean entropy in nats of the distributions that they came from, no gradient.
+        entropy: The mean entropy in nats of the distributions that they came from.
         accuracy: The share of them that were the likeliest, no gradient.
     """
 
     log_probs: Tensor
-    entropy: float
+    entropy: Tensor
     accuracy: float
 
 
@@ -80,7 +81,12 @@ def by_length(
 
 
 def score(
-    model: PreTrainedModel, rows: Rows, asked: Tensor, *, temperature: float = 1.0
+    model: PreTrainedModel,
+    rows: Rows,
+    asked: Tensor,
+    *,
+    temperature: float = 1.0,
+    pays_entropy: bool = False,
 ) -> Scores:
     """Return the log-probabilities of the tokens that are asked for, with their gradient.
 
@@ -91,9 +97,10 @@ def score(
         rows: What it reads.
         asked: Which tokens, (rows, tokens), bool; the first of a row is never predicted.
         temperature: That of sampling.
+        pays_entropy: Whether the entropy needs a gradient.
     """
     targets = asked[:, 1:] & rows.present[:, 1:]
-    logits = model(rows.ids).logits[:, :-1][targets].float() / temperature
+    logits = _logits(model, rows, targets).float() / temperature
     chosen = rows.ids[:, 1:][targets]
     every = logits.log_softmax(dim=-1)
     values = every.gather(-1, chosen[:, None])[:, 0]
@@ -101,8 +108,17 @@ def score(
     places = torch.zeros_like(rows.present)
     places[:, 1:] = targets
     log_probs = log_probs.masked_scatter(places, values)
+    with torch.set_grad_enabled(pays_entropy and torch.is_grad_enabled()):
+        mean_entropy = entropy(logits, torch.ones_like(chosen, dtype=torch.bool))
     with torch.no_grad():
-        count = max(1, len(values))
-        entropy = float(-(every.exp() * every).sum()) / count
-        accuracy = float((logits.argmax(dim=-1) == chosen).sum()) / count
-    return Scores(log_probs, entropy, accuracy)
+        accuracy = float((logits.argmax(dim=-1) == chosen).sum()) / max(1, len(values))
+    return Scores(log_probs, mean_entropy, accuracy)
+
+
+def _logits(model: PreTrainedModel, rows: Rows, targets: Tensor) -> Tensor:
+    """Return the logits that predict the targets, (targets, vocabulary)."""
+    if isinstance(model, LlamaForCausalLM):  # its head is plain: other places need no logits
+        hidden = model.model(rows.ids, use_cache=False).last_hidden_state
+        return model.lm_head(hidden[:, :-1][targets])
+    every: Tensor = model(rows.ids, use_cache=False).logits
+    return every[:, :-1][targets]

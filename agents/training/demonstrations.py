@@ -1,4 +1,4 @@
-"""Demonstrations: episodes of an agent that knows, as tokens that a language model could have drawn."""
+"""Demonstrations: episodes of an agent that knows, as tokens that a model could have drawn."""
 
 from collections.abc import Iterator
 
@@ -64,9 +64,7 @@ class Demonstrator(Policy):
     def _play(self, episode: RunningEpisode) -> Trajectory:
         if episode.protocol is None:
             raise ConfigurationError("a demonstrator writes text: the episode needs a protocol")
-        talk = Talk(
-            episode, self._layout, self._limits, has_instructions=self._has_instructions
-        )
+        talk = Talk(episode, self._layout, self._limits, has_instructions=self._has_instructions)
         agent = self._agent(episode.search_env)
         agent.reset(episode.question, episode.info)
         while True:

@@ -30,7 +30,7 @@ from .evaluation import Evaluation, evaluate
 from .run import RunFolder
 from .worlds import Worlds
 
-__all__ = ["SFT", "SFTSettings", "settings_record"]
+__all__ = ["SFT", "SFTSettings"]
 
 _LETTERS = "bcdfghjklmnpqrstvwxz"
 
@@ -76,13 +76,13 @@ class SFTSettings:
     minutes: float = 30.0
     steps: int | None = None
     demonstrations: int = 256
-    batch_tokens: int = 2048
+    batch_tokens: int = 1536
     learning_rate: float = 3e-3
     warmup_steps: int = 50
     read_steps: int = 300
     shuffled: float = 0.7
     weight_decay: float = 0.01
-    is_bfloat16: bool = True
+    is_bfloat16: bool = False
     seed: int = 0
     evaluate_minutes: float = 2.0
     evaluation_episodes: int = 200
@@ -96,6 +96,11 @@ class SFTSettings:
                 raise ConfigurationError(f"{name} must be above 0, got {getattr(self, name)!r}")
         if not 0 <= self.shuffled <= 1:
             raise ConfigurationError(f"shuffled must be from 0 to 1, got {self.shuffled!r}")
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The settings as a run's config holds them."""
+        return {"method": "sft", **asdict(self)}
 
 
 class SFT:
@@ -208,7 +213,7 @@ class SFT:
         with torch.autocast(self.model.device.type, torch.bfloat16, enabled=settings.is_bfloat16):
             scores = score(self.model, rows, asked)
         loss = -scores.log_probs.sum() / _count(rows, asked)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -217,7 +222,7 @@ class SFT:
         return {
             "loss": loss.item(),
             "accuracy": scores.accuracy,
-            "entropy": scores.entropy,
+            "entropy": float(scores.entropy),
             "gradient_norm": float(norm),
             "learning_rate": rate,
         }
@@ -289,19 +294,12 @@ class SFT:
         self.folder.trim(self.step)
 
 
-def settings_record(settings: SFTSettings) -> dict[str, Any]:
-    """Return the settings as a run's config holds them."""
-    return {"method": "sft", **asdict(settings)}
-
-
 def _load(
     name: str, settings: SFTSettings, device: str | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     if name != "tiny":
         return load_model(name, dtype="float32", device=device)
-    model, tokenizer = tiny_model(
-        width=settings.width, layers=settings.layers, seed=settings.seed
-    )
+    model, tokenizer = tiny_model(width=settings.width, layers=settings.layers, seed=settings.seed)
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return torch.nn.Module.to(model, place), tokenizer
 

@@ -1,4 +1,4 @@
-"""Where the episodes of a training run come from: worlds to learn in, and others to be tested in."""
+"""Where the episodes of a run come from: worlds to learn in, and others to be tested in."""
 
 import inspect
 from collections.abc import Mapping
@@ -79,4 +79,3 @@ class Worlds:
         world_seed = int(entropy.generate_state(1)[0]) % _SEEDS
         arguments = {**self.arguments, "world_seed": world_seed, "split": split}
         return World(self.environment, arguments)
-

@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from ...corpora.errors import ConfigurationError
 from ..actions import Action, ToolCall, ToolSignature
@@ -110,7 +110,8 @@ class Protocol(ABC):
             read = None if text is None else self.decode(text)
             if text is None or not isinstance(read, Mapping) or read.get("name") != call["name"]:
                 continue
-            found = {name: str(value).strip() for name, value in read["arguments"].items()}
+            given: Mapping[str, Any] = read.get("arguments", {})
+            found = {name: str(value).strip() for name, value in given.items()}
             if found == {name: value.strip() for name, value in wanted.items()}:
                 return text
         raise ConfigurationError(f"protocol {self.name!r} cannot say {dict(call)!r:.200}")
