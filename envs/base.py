@@ -21,6 +21,7 @@ from .backend import BrokenRetriever, Rankings, retrieve
 from .calls import read_call
 from .episode import Call, Episode, Message, Pending, Snapshot
 from .findings import Finding
+from .menu_tools import MenuTools
 from .outcome import Outcome
 from .rewards import best_return, reward_range
 from .rules import Rules, check_at_least
@@ -65,6 +66,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
     """
 
     tasks_argument: ClassVar[str | None] = None  # the argument that says how many tasks there are
+    menu_tools: ClassVar[MenuTools | None] = None  # how wrappers.Menu speaks its tools
     metadata: dict[str, Any] = {"render_modes": ["ansi", "html"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
@@ -181,6 +183,20 @@ class SearchEnv(gym.Env[str, Action], ABC):
             else message
             for message in self._episode.messages
         )
+
+    @property
+    def has_episode(self) -> bool:
+        """Whether there was a reset."""
+        return self._episode is not None
+
+    @property
+    def episode(self) -> Episode:
+        """The running or last episode, gold answers included: privileged.
+
+        Raises:
+            ResetNeeded: There was no reset yet.
+        """
+        return self._begun()
 
     @property
     def task(self) -> Task:

@@ -15,6 +15,7 @@ from ..corpora.retrieval import Retriever, default_retriever
 from ..corpora.tasks import Task, TaskSet
 from .base import SearchEnv
 from .findings import Finding
+from .menu_tools import ReadMenu
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import Answer, Read, Search
 from .vector import SearchVectorEnv
@@ -79,6 +80,7 @@ class PhantomEnv(SearchEnv):
     """
 
     tasks_argument = "questions"
+    menu_tools = ReadMenu()
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from ..corpora.retrieval import Retriever, default_retriever
 from ..corpora.shipped import load_corpus, load_tasks, tasks_beside
 from ..corpora.tasks import Split, TaskSet
 from .base import SearchEnv
+from .menu_tools import ProseMenu
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import Answer, Read, Search
 from .vector import SearchVectorEnv
@@ -50,6 +51,8 @@ class QAEnv(SearchEnv):
 
     Versions: v0, the first.
     """
+
+    menu_tools = ProseMenu()
 
     def __init__(
         self,

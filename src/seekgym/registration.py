@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import pettingzoo  # type: ignore[import-untyped]
+from gymnasium.envs.registration import WrapperSpec
 
 __all__ = ["ENVIRONMENTS", "TEAM_CONFIGURATIONS", "Environment", "register_all"]
 
@@ -20,6 +21,8 @@ class Environment(NamedTuple):
         is_large: Making it takes more than ten seconds: played only when it is asked for.
         golden: What else the class is called with for the golden transcript, where an episode
             depends on the interpreter.
+        is_menu: It is shown as a menu of choices in numbers: Features(Menu(...)). A vector of it
+            is Gymnasium's.
     """
 
     id: str
@@ -28,6 +31,7 @@ class Environment(NamedTuple):
     arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
     is_large: bool = False
     golden: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    is_menu: bool = False
 
 
 ENVIRONMENTS = (
@@ -163,6 +167,31 @@ ENVIRONMENTS = (
         "pages to search, open and cite, by default the documentation of Python's library",
         golden={"site": "phantom:people=50"},
     ),
+    Environment(
+        "seekgym/PhantomMenu-v0",
+        "phantom:PhantomEnv",
+        "1 and 2 hops among 1,000 people, as a menu of choices in numbers",
+        {"people": 1_000, "hops": (1, 2), "relations": "easy", "max_turns": 8},
+        is_menu=True,
+    ),
+    Environment(
+        "seekgym/KnowledgeGraphMenu-v0",
+        "knowledge_graph:KnowledgeGraphEnv",
+        "KnowledgeGraphEasy as a menu of choices in numbers",
+        {"entities": 600, "kinds": ("simple", "chain"), "hops": (2, 2), "max_turns": 12},
+        is_menu=True,
+    ),
+    Environment(
+        "seekgym/QAMenu-v0",
+        "qa:QAEnv",
+        "QA as a menu of choices in numbers",
+        is_menu=True,
+    ),
+)
+
+_MENU = (
+    WrapperSpec("Menu", "seekgym.envs.wrappers.menu:Menu", {"size": 24}),
+    WrapperSpec("Features", "seekgym.envs.wrappers.features:Features", {}),
 )
 
 # Teams of several learning agents, for pettingzoo.make: id and arguments.
@@ -192,8 +221,11 @@ def register_all() -> None:
         gym.register(
             environment.id,
             entry_point=f"seekgym.envs.{environment.entry_point}",
-            vector_entry_point=f"seekgym.envs.{module}:make_vector",
+            vector_entry_point=None
+            if environment.is_menu
+            else f"seekgym.envs.{module}:make_vector",
             kwargs=dict(environment.arguments),
+            additional_wrappers=_MENU if environment.is_menu else (),
         )
     _register_teams()
 
