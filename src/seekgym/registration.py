@@ -44,6 +44,12 @@ ENVIRONMENTS = (
         {"people": 50},
     ),
     Environment(
+        "seekgym/PhantomShort-v0",
+        "phantom:PhantomEnv",
+        "50 people, questions of 1 and 2 hops, searches that show single sentences",
+        {"people": 50, "hops": (1, 2), "hit_sentences": 1, "k": 2},
+    ),
+    Environment(
         "seekgym/Phantom-5k-v0",
         "phantom:PhantomEnv",
         "5,000 people, with constraints and comparisons",
