@@ -58,6 +58,8 @@ class GRPOSettings:
         kl: Weighs the divergence from the model of the beginning (k3).
         llds: Weighs LLDS, which keeps right actions likely.
         entropy: What an undecided policy is paid.
+        negative_weight: How much of an advantage below 0 counts. Wrong episodes share most of
+            their tokens with right ones, so a little is safer (LLDS, arXiv:2512.04220, on why).
         masks_observations: Whether the tokens of the environment are left out of the loss.
         drops_even_groups: Whether groups that were all paid alike are left out (DAPO).
         max_gradient_norm: To which gradients are cut.
@@ -85,6 +87,7 @@ class GRPOSettings:
     kl: float = 0.0
     llds: float = 0.0
     entropy: float = 0.0
+    negative_weight: float = 1.0
     masks_observations: bool = True
     drops_even_groups: bool = True
     max_gradient_norm: float = 1.0
@@ -203,9 +206,10 @@ class GRPO:
         """Update the model from the episodes; return what the updates were like."""
         settings = self.settings
         used = list(GroupVariance()(played)) if settings.drops_even_groups else list(played)
+        worth = ESTIMATORS[settings.estimator](used)
         episodes = prepare(
             used,
-            ESTIMATORS[settings.estimator](used),
+            [np.where(each < 0, settings.negative_weight * each, each) for each in worth],
             masks_observations=settings.masks_observations,
         )
         generator = np.random.default_rng(np.random.SeedSequence([settings.seed, 4, self.step]))
