@@ -115,7 +115,7 @@ def slow_sapo(batch, place):
 
 
 def slow_dppo(divergence, batch, place):
-    p, q = math.exp(batch.log_probs[place]), math.exp(batch.old_log_probs[place])
+    p, q = (math.exp(x[place].item()) for x in (batch.log_probs, batch.old_log_probs))
     advantage = batch.advantages[place].item()
     tv = abs(p - q)
     binary_kl = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
@@ -195,7 +195,7 @@ def test_aggregates_are_what_they_say(how, seed):
 @pytest.mark.parametrize("how", HOW)
 def test_gradients_equal_finite_differences(name, how):
     """Where a ratio is shared, all its tokens have one advantage: there the two are the same."""
-    batch = some(4, one_advantage=name.startswith("gspo"), drift=0.3)
+    batch = some(3, one_advantage=name.startswith("gspo"), drift=0.3)
     objective, step = VARIANTS[name], 1e-6
     found = gradient(objective, batch, how)
     for place in drawn(batch):
