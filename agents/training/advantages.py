@@ -10,6 +10,7 @@ Where a standard deviation divides, it is that of a sample (n - 1), as the commo
 it; the papers leave that open. Methods with a number for each turn are in ``turn_advantages``.
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -160,7 +161,7 @@ def hop_grouped(
     number = hops or (lambda each: _outcome(each, "hops", "hops"))
 
     def normalised(values: Values) -> Values:
-        return np.divide(centred(values), np.sqrt(values.var() + epsilon))
+        return centred(values) / math.sqrt(values.var() + epsilon)
 
     keys = [number(each) for each in trajectories]
     return spread(trajectories, compared(keys, pay(trajectories), normalised))
@@ -199,12 +200,11 @@ def entity_aware(
     """
     gold = entities or (lambda each: _outcome(each, "entities", "entities"))
     overlong = np.array([_is_overlong(each) for each in trajectories], dtype=bool)
-    failed = overlong | [any(turn.error for turn in each.turns) for each in trajectories]
-    wrong = ~np.array([Correct().keeps(each) for each in trajectories], dtype=bool) & ~failed
+    near_miss = np.array([_may_be_near_miss(each) for each in trajectories], dtype=bool)
     named = np.array([_share_named(each, gold(each)) for each in trajectories], dtype=np.float64)
     keys = groups(trajectories)
     relative = compared(keys, named, lambda each: each / (each.max() or 1.0))
-    paid = pay(trajectories) + alpha * relative * wrong
+    paid = pay(trajectories) + alpha * relative * near_miss
     values = compared(keys, paid, lambda each: z_scores(each, epsilon))
     return spread(trajectories, values if trains_overlong else np.where(overlong, 0.0, values))
 
@@ -254,6 +254,12 @@ def _is_overlong(trajectory: Trajectory) -> bool:
     """Tell whether tokens or turns ran out."""
     is_cut = any(turn.finish == "length" for turn in trajectory.turns)
     return is_cut or trajectory.outcome.get("answer") is None
+
+
+def _may_be_near_miss(trajectory: Trajectory) -> bool:
+    """Tell whether an episode came to an answer, without an error, and it is wrong."""
+    has_failed = _is_overlong(trajectory) or any(turn.error for turn in trajectory.turns)
+    return not has_failed and not Correct().keeps(trajectory)
 
 
 def _share_named(trajectory: Trajectory, entities: Sequence[str]) -> float:
