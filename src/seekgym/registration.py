@@ -46,8 +46,24 @@ ENVIRONMENTS = (
     Environment(
         "seekgym/PhantomShort-v0",
         "phantom:PhantomEnv",
-        "50 people, questions of 1 and 2 hops, searches that show single sentences",
-        {"people": 50, "hops": (1, 2), "hit_sentences": 1, "k": 2},
+        "50 people, stated relations, 1 and 2 hops, searches that show one sentence",
+        {
+            "people": 50,
+            "hops": (1, 2),
+            "relations": (
+                "mother",
+                "father",
+                "wife",
+                "husband",
+                "sister",
+                "brother",
+                "daughter",
+                "son",
+                "friend",
+            ),
+            "hit_sentences": 1,
+            "k": 1,
+        },
     ),
     Environment(
         "seekgym/Phantom-5k-v0",

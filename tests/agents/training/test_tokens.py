@@ -1,4 +1,4 @@
-"""From trajectories to tensors: what counts, with which advantage, in whatever order and padding."""
+"""From trajectories to tensors: what counts, with which advantage, in any order and padding."""
 
 import dataclasses
 from functools import partial
@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.small_models import policy
 
 from seekgym.agents.rollouts import generate
 from seekgym.agents.training.advantages import ESTIMATORS
@@ -15,7 +16,6 @@ from seekgym.agents.training.batches import by_length, pad, score
 from seekgym.agents.training.objectives import OBJECTIVES
 from seekgym.agents.training.token_batch import aggregate
 from seekgym.agents.training.tokens import Episode, minibatches, prepare
-from tests.kit.small_models import policy
 
 SHORT = {"hit_sentences": 1, "k": 1}
 
@@ -33,9 +33,7 @@ def played():
 
 def worth(played):
     """An advantage for each turn that tells the turn: nothing an estimator would give."""
-    return [
-        np.arange(1.0, len(t.turns) + 1) * (-1) ** place for place, t in enumerate(played)
-    ]
+    return [np.arange(1.0, len(t.turns) + 1) * (-1) ** place for place, t in enumerate(played)]
 
 
 def test_each_drawn_token_has_the_number_and_the_advantage_of_its_turn(played):
@@ -64,9 +62,7 @@ def test_without_the_mask_what_the_environment_wrote_counts_with_the_turn_before
     _, trajectories = played
     bare = prepare(trajectories, worth(trajectories), masks_observations=False)
     for masked, episode in zip(prepare(trajectories, worth(trajectories)), bare, strict=True):
-        for segment, turns, kept in zip(
-            episode.segments, episode.turns, masked.turns, strict=True
-        ):
+        for segment, turns, kept in zip(episode.segments, episode.turns, masked.turns, strict=True):
             first = int(np.argmax(kept >= 0))
             assert not any(segment.mask[:first])
             assert all(segment.mask[first:])
@@ -96,9 +92,7 @@ def test_the_order_of_episodes_and_more_padding_change_nothing(played, how):
     alone, _ = loss_of(model, [e for e in episodes if e is not longest], how=how)
     worthless = dataclasses.replace(
         longest,
-        segments=tuple(
-            dataclasses.replace(s, mask=(0,) * len(s.ids)) for s in longest.segments
-        ),
+        segments=tuple(dataclasses.replace(s, mask=(0,) * len(s.ids)) for s in longest.segments),
     )
     padded, _ = loss_of(model, [e if e is not longest else worthless for e in episodes], how=how)
     assert padded == pytest.approx(alone, abs=1e-5)

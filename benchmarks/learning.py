@@ -1,0 +1,235 @@
+"""What is learned: SFT, GRPO from there, without the mask, by other estimators, and elsewhere.
+
+Run: python benchmarks/learning.py                   everything, three seeds (hours on two cores)
+     python benchmarks/learning.py --seeds 0 --stages sft grpo
+     python benchmarks/learning.py --draw            docs/learning.json and .png from runs/learning
+
+Each run is a process with one thread, two at a time, kept in runs/learning/seed-N/STAGE; what is
+done is not done again, what was cut off goes on. Evaluation is on held-out universes: other seeds
+and other names than those of training. Rivals in the same figures: the model before training, the
+estimators against one another on the same budget, GRPO with its mask against GRPO without.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+RUNS = ROOT / "runs" / "learning"
+ENVIRONMENT = "seekgym/PhantomShort-v0"
+STAGES = {  # name: method, what it begins with, minutes as a share of GRPO's, settings
+    "sft": ("sft", None, 1.0, {}),
+    "grpo": ("grpo", "sft", 1.0, {}),
+    "unmasked": ("grpo", "sft", 0.5, {"masks_observations": False}),
+    "rloo": ("grpo", "sft", 0.5, {"estimator": "rloo"}),
+    "reinforce_plus_plus": ("grpo", "sft", 0.5, {"estimator": "reinforce_plus_plus"}),
+    "stratified": ("grpo", "sft", 0.5, {"estimator": "stratified"}),
+}
+TRANSFER = {
+    "seekgym/PhantomShort-v0": {"hops": (3, 3), "questions": 200},
+    "seekgym/Phantom-50-v0": {"hops": (1, 2), "hit_sentences": 1, "k": 1},
+    "seekgym/KnowledgeGraphEasy-v0": {},
+    "seekgym/QA-v0": {"hit_sentences": 1, "k": 1},
+}
+EPISODES = 500
+COMMON = {"evaluate_minutes": 1.0, "evaluation_episodes": 300}
+
+
+def folder(seed: int, stage: str) -> Path:
+    """Return where a run is kept."""
+    return RUNS / f"seed-{seed}" / stage
+
+
+def minutes_of(stage: str, arguments: argparse.Namespace) -> float:
+    """Return how long a stage trains."""
+    method, _, share, _ = STAGES[stage]
+    return float(share * (arguments.sft_minutes if method == "sft" else arguments.grpo_minutes))
+
+
+def run_stage(seed: int, stage: str, minutes: float) -> None:
+    """Train one stage, or go on with it, and then test what came out on 500 questions."""
+    import torch
+    from transformers.utils import logging
+
+    from seekgym.agents.training.grpo import GRPO, GRPOSettings
+    from seekgym.agents.training.run import RunFolder
+    from seekgym.agents.training.sft import SFT, SFTSettings
+
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
+    method, before, _, changes = STAGES[stage]
+    kind, settings_kind = (SFT, SFTSettings) if method == "sft" else (GRPO, GRPOSettings)
+    given: dict[str, Any] = {"minutes": minutes, "seed": seed, **COMMON, **changes}
+    if before is not None:
+        given["model"] = str(folder(seed, before))
+    settings = settings_kind(environment=ENVIRONMENT, **given)
+    run = RunFolder.begin(folder(seed, stage), settings.record, resume=True)
+    kind(settings, run).train()
+    test(seed, stage)
+
+
+def test(seed: int, stage: str) -> None:
+    """Play 500 questions of a held-out universe, greedily, and those of other environments."""
+    from seekgym.agents.llm.local import LocalPolicy
+    from seekgym.agents.training.evaluation import evaluate
+    from seekgym.agents.training.worlds import Worlds
+
+    policy = LocalPolicy.from_pretrained(str(folder(seed, stage)), temperature=0.0, batch_size=64)
+    world = Worlds(ENVIRONMENT, seed=seed).held_out(1)
+    found = {"in_domain": evaluate(policy, world, episodes=EPISODES, seed=1).record}
+    for name, arguments in TRANSFER.items() if stage in ("sft", "grpo") else ():
+        label = f"{name} {json.dumps(arguments)}"
+        apart = Worlds(name, arguments, seed=seed).held_out(1)
+        found[label] = evaluate(policy, apart, episodes=200, seed=1).record
+    (folder(seed, stage) / "test.json").write_text(json.dumps(found, indent=1))
+
+
+def run_all(arguments: argparse.Namespace) -> None:
+    """Run every stage of every seed, two at a time, each after what it begins with."""
+    waiting = [
+        (seed, stage)
+        for stage in arguments.stages
+        for seed in arguments.seeds
+        if not (folder(seed, stage) / "test.json").exists()
+    ]
+    running: dict[tuple[int, str], subprocess.Popen[bytes]] = {}
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    while waiting or running:
+        for job in list(waiting):
+            before = STAGES[job[1]][1]
+            ready = before is None or (folder(job[0], before) / "test.json").exists()
+            if ready and len(running) < arguments.jobs:
+                waiting.remove(job)
+                minutes = minutes_of(job[1], arguments)
+                command = [sys.executable, __file__, "--run", str(job[0]), job[1], str(minutes)]
+                running[job] = subprocess.Popen(command, env=environment)
+                print(f"seed {job[0]}, {job[1]}: {minutes:g} minutes", flush=True)
+        time.sleep(1)
+        for job, process in list(running.items()):
+            if process.poll() is not None:
+                del running[job]
+                print(f"seed {job[0]}, {job[1]}: exit code {process.returncode}", flush=True)
+                if process.returncode:
+                    waiting = [each for each in waiting if each[0] != job[0]]
+
+
+def collect() -> dict[str, Any]:
+    """Return mean and range over seeds of what was tested, and the curves."""
+    figures: dict[str, Any] = {"environment": ENVIRONMENT, "stages": {}}
+    for stage in STAGES:
+        runs = []
+        for place in sorted(RUNS.glob("seed-*")):
+            if (place / stage / "test.json").exists():
+                runs.append((int(place.name.partition("-")[2]), place / stage))
+        if not runs:
+            continue
+        tests = [json.loads((path / "test.json").read_text()) for _, path in runs]
+        rows: dict[str, Any] = {}
+        for name in tests[0]:
+            rows[name] = {
+                figure: summary([each[name].get(figure) for each in tests])
+                for figure in tests[0][name]
+            }
+        config = json.loads((runs[0][1] / "config.json").read_text())
+        figures["stages"][stage] = {
+            "seeds": [seed for seed, _ in runs],
+            "minutes": config["minutes"],
+            "test": rows,
+            "curves": [curve(path) for _, path in runs],
+        }
+    return figures
+
+
+def summary(values: list[float | None]) -> dict[str, Any]:
+    """Return mean, lowest and highest."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return {"mean": None}
+    return {
+        "mean": round(statistics.mean(known), 4),
+        "low": round(min(known), 4),
+        "high": round(max(known), 4),
+    }
+
+
+def curve(path: Path) -> list[tuple[float, float]]:
+    """Return minutes and held-out exact match of a run's evaluations."""
+    records = map(json.loads, (path / "log.jsonl").read_text().splitlines())
+    points = []
+    for record in records:
+        right = record.get("exact_match", record.get("held_out_exact_match"))
+        if right is not None:
+            points.append((round(record["seconds"] / 60, 2), round(right, 4)))
+    return points
+
+
+def draw(figures: dict[str, Any]) -> None:
+    """Write docs/learning.json and docs/learning.png."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    (DOCS / "learning.json").write_text(json.dumps(figures, indent=1) + "\n")
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    stages = figures["stages"]
+    offset = stages["sft"]["minutes"]
+    for number, stage in enumerate(("sft", "grpo")):
+        for points in stages.get(stage, {"curves": []})["curves"]:
+            xs = [minutes + offset * number for minutes, _ in points]
+            left.plot(xs, [value for _, value in points], color=f"C{number}", alpha=0.8)
+    left.axvline(offset, color="grey", linestyle=":")
+    left.set(title="SFT, then GRPO (one line a seed)", xlabel="minutes, one core each")
+    left.set_ylabel("exact match, held-out universes")
+    for number, stage in enumerate(name for name in stages if name != "sft"):
+        for place, points in enumerate(stages[stage]["curves"]):
+            right.plot(
+                *zip(*points, strict=True),
+                color=f"C{number + 1}",
+                alpha=0.8,
+                label=stage if not place else None,
+            )
+    right.set(title="GRPO by estimator, and without the mask", xlabel="minutes")
+    right.legend(fontsize=8)
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.set_ylim(0, 1)
+    figure.savefig(DOCS / "learning.png", dpi=110)
+    for stage, found in stages.items():
+        row = found["test"]["in_domain"]
+        right_share = row["exact_match"]
+        print(
+            f"{stage:20} {found['minutes']:5.1f} min  exact match {right_share['mean']:.3f} "
+            f"({right_share['low']:.3f} to {right_share['high']:.3f})  searches a hop "
+            f"{row['searches_per_hop']['mean']}"
+        )
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=list(STAGES))
+    parser.add_argument("--sft-minutes", type=float, default=6.0)
+    parser.add_argument("--grpo-minutes", type=float, default=12.0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--draw", action="store_true")
+    parser.add_argument("--run", nargs=3, metavar=("SEED", "STAGE", "MINUTES"))
+    arguments = parser.parse_args()
+    if arguments.run:
+        run_stage(int(arguments.run[0]), arguments.run[1], float(arguments.run[2]))
+        return
+    if not arguments.draw:
+        run_all(arguments)
+    draw(collect())
+
+
+if __name__ == "__main__":
+    main()
