@@ -53,7 +53,7 @@ class GRPOSettings:
         objective: A name of ``OBJECTIVES``.
         average: ``token``, ``episode`` or ``constant``: see ``aggregate``.
         minibatches: Updates of each step.
-        learning_rate: Of AdamW, after a ramp of ten steps.
+        learning_rate: Of AdamW, after a ramp of ten steps; it falls to a tenth by the end.
         temperature: Of sampling.
         kl: Weighs the divergence from the model of the beginning (k3).
         llds: Weighs LLDS, which keeps right actions likely.
@@ -213,7 +213,7 @@ class GRPO:
             masks_observations=settings.masks_observations,
         )
         generator = np.random.default_rng(np.random.SeedSequence([settings.seed, 4, self.step]))
-        rate = settings.learning_rate * min(1.0, (self.step + 1) / 10)
+        rate = settings.learning_rate * min(1.0, (self.step + 1) / 10) * (1 - 0.9 * self._done())
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         figures: list[dict[str, float]] = []
@@ -224,6 +224,12 @@ class GRPO:
         names = figures[0] if figures else {}
         means = {name: float(np.mean([each[name] for each in figures])) for name in names}
         return {"learned_from": len(used) / max(1, len(played)), **means}
+
+    def _done(self) -> float:
+        """Return how much of the run is over, from 0 to 1; of steps, if they are given."""
+        if self.settings.steps is not None:
+            return self.step / self.settings.steps
+        return min(1.0, self._seconds / (60 * self.settings.minutes))
 
     def _update(self, episodes: Sequence[Episode]) -> dict[str, float]:
         """Make one step of the optimizer, reading so many tokens at once as fit."""

@@ -68,7 +68,7 @@ class SFTSettings:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     model: str = "tiny"
     width: int = 128
-    layers: int = 4
+    layers: int = 3
     protocol: str = "search-r1"
     has_instructions: bool = False
     max_context: int = 1024
@@ -76,10 +76,10 @@ class SFTSettings:
     minutes: float = 30.0
     steps: int | None = None
     demonstrations: int = 256
-    batch_tokens: int = 1536
-    learning_rate: float = 3e-3
+    batch_tokens: int = 1024
+    learning_rate: float = 4e-3
     warmup_steps: int = 50
-    read_steps: int = 300
+    read_steps: int = 200
     shuffled: float = 0.7
     weight_decay: float = 0.01
     is_bfloat16: bool = False

@@ -193,7 +193,7 @@ def test_an_environment_of_one_world_has_its_tasks_split():
 
 @pytest.mark.parametrize("protocol", ["search-r1", "hermes", "react"])
 def test_demonstrations_are_what_the_policy_could_have_drawn(protocol):
-    demonstrator = Demonstrator(tokenizer(), protocol=protocol, max_new_tokens=96)
+    demonstrator = Demonstrator(tokenizer(), protocol=protocol, max_context=2048, max_new_tokens=96)
     world = Worlds("seekgym/PhantomShort-v0").training(0)
     played = demonstrate(demonstrator, world, episodes=12, seed=0)
     assert len(played) >= 10
