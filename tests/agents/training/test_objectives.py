@@ -445,7 +445,7 @@ def test_k2_and_k3_are_never_negative(one, two, estimator):
 
 
 def test_entropy_is_that_of_the_masked_places():
-    logits = torch.tensor([[0.0, 0.0, -torch.inf], [NAN] * 3, [1.0, 2.0, 3.0]]).double()
+    logits = torch.tensor([[0.0, 0.0, -torch.inf], [NAN, torch.inf, 1.0], [1.0, 2.0, 3.0]]).double()
     logits.requires_grad_()
     mask = torch.tensor([True, False, True])
     p = [math.exp(x) / sum(map(math.exp, (1, 2, 3))) for x in (1, 2, 3)]
