@@ -1,15 +1,18 @@
 """Environments that are wrong in exactly one way each, with the check that must see it."""
 
 import threading
+from functools import partial
 from itertools import count
 from typing import ClassVar
 
 import numpy as np
 from gymnasium.spaces import Text
+from gymnasium.wrappers import OrderEnforcing
 
 from seekgym.corpora.errors import BackendError
-from seekgym.envs import QAEnv, SearchVectorEnv
+from seekgym.envs import ProtocolError, QAEnv, SearchVectorEnv
 from seekgym.envs.spaces import ToolCalls
+from seekgym.envs.wrappers import Features, Menu
 from seekgym.testing import Case
 
 
@@ -199,6 +202,49 @@ class ForgetsHowItWent(QAEnv):
         return super()._identity() | {"made": next(self.numbers)}
 
 
+class _GoldMenu(Menu):
+    def _make(self):
+        stop = super()._make()[-1]
+        gold = self._answer(self.search_env.task.answers[0], "answer", None, self._seen())
+        return [gold, stop]
+
+
+class _UnsortedMenu(Menu):
+    def _make(self):
+        return super()._make()[::-1]
+
+
+class _OpenMenu(Menu):
+    def action_masks(self):
+        return np.ones(self.size, dtype=bool)
+
+
+class _LenientMenu(Menu):
+    def _call(self, action):
+        call = super()._call(action)
+        return self.choices()[-1].call if isinstance(call, ProtocolError) else call
+
+
+class _TwiceMenu(Menu):
+    def _make(self):
+        made = super()._make()
+        return [*made, made[-1]._replace(label="stop unknown again")]
+
+
+class _DeadMenu(Menu):
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed, options=options)
+        return observation, info | {"action_mask": np.zeros(self.size, dtype=np.int8)}
+
+
+def menus_of(*kinds):
+    return [Case(partial(_make_menu, kind)) for kind in kinds]
+
+
+def _make_menu(kind):
+    return Features(kind(OrderEnforcing(QAEnv())))
+
+
 def make_swapped(num_envs, autoreset_mode):
     return _SwapsItsRewards(QAEnv(), num_envs, autoreset_mode=autoreset_mode)
 
@@ -228,4 +274,5 @@ WRONG = {
     "oracle": [Case(PromisesTooMuch)],
     "random": [Case(PaysForAnything)],
     "replay": [Case(ForgetsHowItWent)],
+    "menu": menus_of(_GoldMenu, _UnsortedMenu, _OpenMenu, _LenientMenu, _TwiceMenu, _DeadMenu),
 }
