@@ -74,6 +74,7 @@ class SB3Settings:
         evaluate_seconds: The time between two evaluations.
         evaluate_episodes: Episodes of each.
         checkpoint_seconds: The time between two checkpoints.
+        max_steps: Ends the run, if the time does not end it before; None for no limit.
     """
 
     env: str = "seekgym/PhantomMenu-v0"
@@ -89,6 +90,7 @@ class SB3Settings:
     evaluate_seconds: float = 30.0
     evaluate_episodes: int = 50
     checkpoint_seconds: float = 20.0
+    max_steps: int | None = None
 
 
 class LearnedPolicy(NamedTuple):
@@ -215,7 +217,7 @@ class _Trainer:
         model = self._model()
         self.policy = LearnedPolicy(self.settings.algorithm, model)
         self.logged = self.evaluated = self.saved = self.seconds
-        if self.seconds >= self._limit:
+        if self._is_over:
             return self.policy  # it was finished before
         if self.before == 0:
             self._measure(evaluate=True)
@@ -225,8 +227,9 @@ class _Trainer:
         return self.policy
 
     @property
-    def _limit(self) -> float:
-        return 60 * self.settings.minutes
+    def _is_over(self) -> bool:
+        steps, most = self.policy.model.num_timesteps, self.settings.max_steps
+        return self.seconds >= 60 * self.settings.minutes or (most is not None and steps >= most)
 
     def _model(self) -> Any:
         settings = self.settings
@@ -264,7 +267,7 @@ class _Trainer:
             self._measure(evaluate=True)
         elif seconds - self.logged >= self.settings.log_seconds:
             self._measure(evaluate=False)
-        return seconds < self._limit
+        return not self._is_over
 
     def on_rollout_end(self) -> None:
         """Note the losses of the last update; save where the last checkpoint is old enough."""

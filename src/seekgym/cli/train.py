@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from ..agents import OracleAgent, RandomAgent
@@ -92,8 +91,9 @@ def _print_table(learner: Any, settings: Any, policy: Any) -> None:
             played = [play(env, agent, seed=number) for number in range(_EPISODES)]
             name = f"{agent.name}*" if agent.sees_gold else agent.name
             returns[name] = [trajectory.total_reward for trajectory in played]
-    title = f"{settings.env} {dict(arguments)}: mean return of {_EPISODES} episodes"
-    table = Table(title=escape(title), title_justify="left", padding=(0, 1, 0, 0))
+    title = f"{settings.env} with {json.dumps(arguments)}: mean return of {_EPISODES} episodes"
+    console.print(title, soft_wrap=True, markup=False, highlight=False)
+    table = Table(padding=(0, 1, 0, 0))
     table.add_column("Who")
     table.add_column("Return", justify="right")
     for name in ("random", "learned", "oracle*"):
