@@ -1,6 +1,6 @@
 """Learn menus with four algorithms and three seeds; write docs/learning_menu.json and .png.
 
-Usage: OMP_NUM_THREADS=1 python benchmarks/learning_menu.py [--minutes 5] [--algorithms maskable-ppo]
+Usage: OMP_NUM_THREADS=1 python benchmarks/learning_menu.py [--minutes 5] [--algorithms ppo]
 
 Every run is evaluated on a test world of its own, with no name of the training world; the rivals
 of the same run are chance and two oracles, one of text and one of the menu.
