@@ -186,7 +186,7 @@ class BrowseMenu(AccessMenu):
 def _read_documents(observation: str) -> Reading:
     links = []
     starts = list(_HEADING.finditer(observation))
-    ends = [match.start() for match in starts[1:]] + [len(observation)]
+    ends = [*(match.start() for match in starts), len(observation)][1:]
     for match, end in zip(starts, ends, strict=True):
         title, part, parts = _parted(match[2])
         if observation[match.end() : end].rstrip().endswith(_CUT):
@@ -201,7 +201,7 @@ def _read_documents(observation: str) -> Reading:
 def _read_pages(observation: str) -> Reading:
     results = list(_RESULT.finditer(observation))
     if results:
-        ends = [match.start() for match in results[1:]] + [len(observation)]
+        ends = [*(match.start() for match in results), len(observation)][1:]
         blocks = [
             f"[{match[2]}] {match[1]}\n{_snippet(observation[match.end() : end])}"
             for match, end in zip(results, ends, strict=True)
@@ -231,7 +231,10 @@ def _read_lines(observation: str) -> Reading:
         match = _LINE.match(line)
         if match is None:
             continue
-        address, title = json.loads(match[1]), json.loads(match[2])
+        try:
+            address, title = json.loads(match[1]), json.loads(match[2])
+        except ValueError:  # a line that only looks like one of the corpus
+            continue
         is_whole = match[3].endswith('"}')
         text = match[3].removesuffix('"}').replace("\\n", "\n").replace('\\"', '"')
         blocks.append(f"[{address}] {title}\n{text}")

@@ -3,7 +3,7 @@
 They are policies of stable-baselines3 and sb3-contrib over the features of ``Features(Menu(env))``.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from gymnasium import spaces
@@ -73,36 +73,39 @@ class Scorer(nn.Module):
         return torch.cat((shared.unsqueeze(1).expand(-1, self._size, -1), rows), dim=-1)
 
 
-class _Choosing:
-    """What the two actor-critic policies share."""
-
-    action_space: spaces.Space[Any]
-    mlp_extractor: nn.Module
-    action_net: nn.Module
-    optimizer: torch.optim.Optimizer
-    optimizer_class: type[torch.optim.Optimizer]
-    optimizer_kwargs: ClassVar[dict[str, Any]]
-
-    def _build_mlp_extractor(self) -> None:
-        assert isinstance(self.action_space, spaces.Discrete)
-        self.mlp_extractor = Scorer(int(self.action_space.n))
-
-    def _build(self, lr_schedule: Schedule) -> None:
-        super()._build(lr_schedule)  # type: ignore[misc]
-        self.action_net = nn.Identity()  # the scores are the logits
-        self.optimizer = self.optimizer_class(
-            self.parameters(),  # type: ignore[attr-defined]
-            lr=lr_schedule(1),
-            **self.optimizer_kwargs,
-        )
-
-
-class ChoosingPolicy(_Choosing, ActorCriticPolicy):
+class ChoosingPolicy(ActorCriticPolicy):
     """For PPO and A2C."""
 
+    def _build_mlp_extractor(self) -> None:
+        self.mlp_extractor: Any = _scorer_of(self.action_space)
 
-class ChoosingMaskablePolicy(_Choosing, MaskableActorCriticPolicy):
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        _take_scores_as_logits(self, lr_schedule)
+
+
+class ChoosingMaskablePolicy(MaskableActorCriticPolicy):
     """For MaskablePPO."""
+
+    def _build_mlp_extractor(self) -> None:
+        self.mlp_extractor: Any = _scorer_of(self.action_space)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        _take_scores_as_logits(self, lr_schedule)
+
+
+def _scorer_of(actions: spaces.Space[Any]) -> Scorer:
+    assert isinstance(actions, spaces.Discrete)
+    return Scorer(int(actions.n))
+
+
+def _take_scores_as_logits(policy: Any, lr_schedule: Schedule) -> None:
+    """Leave out the layer after the scores, and train what remains."""
+    policy.action_net = nn.Identity()
+    policy.optimizer = policy.optimizer_class(
+        policy.parameters(), lr=lr_schedule(1), **policy.optimizer_kwargs
+    )
 
 
 class _ChoosingQNetwork(QNetwork):
@@ -110,9 +113,7 @@ class _ChoosingQNetwork(QNetwork):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        assert isinstance(self.action_space, spaces.Discrete)
-        scorer = Scorer(int(self.action_space.n))
-        self.q_net = nn.Sequential(_Scores(scorer))
+        self.q_net = nn.Sequential(_Scores(_scorer_of(self.action_space)))
 
 
 class _Scores(nn.Module):

@@ -2,10 +2,15 @@
 
 import typer
 
+from .train_menus import sb3
 from .train_models import grpo, sft
 
 __all__ = ["train"]
 
-train = typer.Typer(help="Train agents.", no_args_is_help=True)
+train = typer.Typer(
+    help="Train agents; each run is a folder with config, log, curves and checkpoints.",
+    no_args_is_help=True,
+)
+train.command()(sb3)
 train.command()(sft)
 train.command()(grpo)
