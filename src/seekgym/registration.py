@@ -20,6 +20,7 @@ class Environment(NamedTuple):
         is_large: Making it takes more than ten seconds: played only when it is asked for.
         golden: What else the class is called with for the golden transcript, where an episode
             depends on the interpreter.
+        is_text: Its actions are tool calls; if not, they are places of a ``Discrete`` space.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Environment(NamedTuple):
     arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
     is_large: bool = False
     golden: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    is_text: bool = True
 
 
 ENVIRONMENTS = (
@@ -162,6 +164,12 @@ ENVIRONMENTS = (
         "web:WebEnv",
         "pages to search, open and cite, by default the documentation of Python's library",
         golden={"site": "phantom:people=50"},
+    ),
+    Environment(
+        "seekgym/QueryRefinement-v0",
+        "query_refinement:QueryRefinementEnv",
+        "refine a query by the productions of a grammar, for numeric learners",
+        is_text=False,
     ),
 )
 
