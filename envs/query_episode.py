@@ -51,7 +51,7 @@ class QueryEpisode:
         query: The query as it stands.
         hits: The results of the latest request that had any.
         seen: Ids of the documents shown so far, in order.
-        terms: The terms on offer.
+        menu: Which term is on offer at which place.
         words: The first word in which each of them was read, and of those offered before.
         shown: The features that change only with a request.
         ndcg: That of the results.
@@ -64,10 +64,10 @@ class QueryEpisode:
     """
 
     task: Task
-    query: Query = Query()
+    query: Query = field(default_factory=Query)
     hits: tuple[Hit, ...] = ()
     seen: tuple[str, ...] = ()
-    terms: tuple[Term, ...] = ()
+    menu: Mapping[int, Term] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     shown: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     ndcg: float = 0.0
@@ -79,7 +79,7 @@ class QueryEpisode:
     messages: tuple[Message | Request, ...] = ()
 
     def copy(self) -> Self:
-        """Return an episode that goes its own way from here: every field is replaced, not changed."""
+        """Return an episode that goes its own way from here: its fields are never changed."""
         return replace(self)
 
     @property

@@ -10,6 +10,7 @@ A query grows by clauses, and a clause by productions, the left-most first (Adol
 Each production has a fixed place in a ``Discrete`` space; which are legal now is a mask.
 """
 
+import heapq
 import math
 import re
 from collections import Counter
@@ -136,7 +137,7 @@ class Grammar:
         if query.symbol != "Q":
             return {}
         free = {place: term for place, term in menu.items() if term.text not in query.used}
-        found = {}
+        found: dict[tuple[int, ...], Clause] = {}
         for sign_place, sign in _SIGNS.items():
             fields = {} if sign == "add" else _FIELDS
             for place, term in free.items():
@@ -159,13 +160,13 @@ class Reading(NamedTuple):
     """What a document holds.
 
     Attributes:
-        title: How often each term stands in the title.
-        contents: How often each term stands in the text.
+        title: The tf-idf of each term of the title: ``(1 + ln tf) * idf``.
+        contents: That of each term of the text.
         words: The first word in which each term stands.
     """
 
-    title: Mapping[str, int]
-    contents: Mapping[str, int]
+    title: Mapping[str, float]
+    contents: Mapping[str, float]
     words: Mapping[str, str]
 
 
@@ -215,11 +216,7 @@ class TermReader:
             document = self._corpus[document_id]
             title, contents = self.words(document.title), self.words(document.text)
             words = {term: word for term, (_, word) in (contents | title).items()}
-            self._readings[document_id] = Reading(
-                {term: count for term, (count, _) in title.items()},
-                {term: count for term, (count, _) in contents.items()},
-                words,
-            )
+            self._readings[document_id] = Reading(self._weigh(title), self._weigh(contents), words)
         return self._readings[document_id]
 
     def idf(self, term: str) -> float:
@@ -232,11 +229,12 @@ class TermReader:
         return math.log(1 + (len(self._corpus) - count + 0.5) / (count + 0.5)) if count else 0.0
 
     def weights(self, document_id: str) -> dict[str, float]:
-        """Return the tf-idf of each term of a document."""
+        """Return the tf-idf of each term of a document, title and contents added."""
         reading = self.read(document_id)
-        counts = Counter(reading.title)
-        counts.update(reading.contents)
-        return {term: _damped(count) * self.idf(term) for term, count in counts.items()}
+        weights = dict(reading.contents)
+        for term, weight in reading.title.items():
+            weights[term] = weights.get(term, 0.0) + weight
+        return weights
 
     @property
     def highest_idf(self) -> float:
@@ -264,34 +262,32 @@ class TermReader:
             limit: How many terms of each source at most.
         """
         asked = self.words(question)
-        counts: dict[Source, dict[str, float]] = {
-            "question": {term: _damped(count) for term, (count, _) in asked.items()},
+        weights: dict[Source, dict[str, float]] = {
+            "question": self._weigh(asked),
             "titles": {},
             "contents": {},
         }
         words = {term: word for term, (_, word) in asked.items()}
         for document_id in seen:
             reading = self.read(document_id)
-            for source, held in (("titles", reading.title), ("contents", reading.contents)):
-                into = counts[cast(Source, source)]
-                for term, count in held.items():
-                    into[term] = into.get(term, 0.0) + _damped(count)
-            for term, word in reading.words.items():
-                words.setdefault(term, word)
+            _add(weights["titles"], reading.title)
+            _add(weights["contents"], reading.contents)
+            words = {**reading.words, **words}
         offered: list[Term] = []
         taken: set[str] = set()
         for source in SOURCES:
-            chosen = self._heaviest(counts[source], taken, limit)
-            offered += [Term(text, words[text], source, *weights) for text, *weights in chosen]
-            taken.update(counts[source])
+            ranked = ((-weight, term) for term, weight in weights[source].items() if weight)
+            free = (pair for pair in ranked if pair[1] not in taken)
+            offered += [
+                Term(term, words[term], source, -weight, self.idf(term))
+                for weight, term in heapq.nsmallest(limit, free)
+            ]
+            taken.update(weights[source])
         return tuple(offered)
 
-    def _heaviest(
-        self, counts: Mapping[str, float], taken: set[str], limit: int
-    ) -> list[tuple[str, float, float]]:
-        idfs = {term: self.idf(term) for term in counts if term not in taken}
-        ranked = sorted((-counts[term] * idf, term) for term, idf in idfs.items() if idf)
-        return [(term, -weight, idfs[term]) for weight, term in ranked[:limit]]
+    def _weigh(self, words: Mapping[str, tuple[int, str]]) -> dict[str, float]:
+        """Return the tf-idf of each term: ``(1 + ln tf) * idf``."""
+        return {term: (1 + math.log(count)) * self.idf(term) for term, (count, _) in words.items()}
 
 
 def query_text(query: Query, words: Mapping[str, str]) -> str:
@@ -313,5 +309,6 @@ def query_text(query: Query, words: Mapping[str, str]) -> str:
     return " ".join(parts)
 
 
-def _damped(count: int) -> float:
-    return 1 + math.log(count)
+def _add(into: dict[str, float], weights: Mapping[str, float]) -> None:
+    for term, weight in weights.items():
+        into[term] = into.get(term, 0.0) + weight

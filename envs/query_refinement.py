@@ -150,10 +150,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
         """
         episode = self._episode
         if episode is None or episode.is_over:
-            raise ResetNeeded(
-                "the episode is over or was never begun; call reset() before step()"
-            )
-        menu = self.grammar.menu(episode.terms)
+            raise ResetNeeded("the episode is over or was never begun; call reset() before step()")
         place, error = self._read(action, episode)
         terms = {"ndcg": 0.0, "inaction": 0.0, "empty": 0.0}
         documents: tuple[str, ...] = ()
@@ -167,8 +164,8 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
             terms["inaction"] = 0.0 if episode.query.clauses else _PENALTY
             is_ended = True
         else:
-            episode.messages += (Message("agent", self.grammar.labels(menu)[place]),)
-            episode.query = self.grammar.expand(episode.query, place, menu)
+            episode.messages += (Message("agent", self.labels()[place]),)
+            episode.query = self.grammar.expand(episode.query, place, episode.menu)
             if episode.query.symbol == "Q":
                 try:
                     is_found = self._request(episode)
@@ -195,16 +192,16 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
     def action_masks(self) -> np.ndarray:
         """Return which productions are legal: bool, shape (n,). The name is sb3-contrib's."""
         episode = self._begun()
-        return self.grammar.mask(episode.query, self.grammar.menu(episode.terms))
+        return self.grammar.mask(episode.query, episode.menu)
 
     def labels(self) -> tuple[str, ...]:
         """Return what each production stands for now; "" where there is no term."""
-        return self.grammar.labels(self.grammar.menu(self._begun().terms))
+        return self.grammar.labels(self._begun().menu)
 
     def clauses(self) -> dict[tuple[int, ...], Clause]:
         """Return each clause that can be begun and completed now, by its productions."""
         episode = self._begun()
-        return self.grammar.clauses(episode.query, self.grammar.menu(episode.terms))
+        return self.grammar.clauses(episode.query, episode.menu)
 
     def term_weights(self, document_id: str) -> dict[str, float]:
         """Return the tf-idf of each term of a document."""
@@ -270,12 +267,12 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
         new = [hit.document_id for hit in hits if hit.document_id not in episode.seen]
         episode.seen += tuple(new)
         question = episode.task.question
-        episode.terms = self._reader.offer(question, episode.seen, self.grammar.terms)
-        episode.words = {**episode.words, **{term.text: term.word for term in episode.terms}}
-        menu = self.grammar.menu(episode.terms)
-        episode.shown = self.features.shown(question, episode.hits, new, menu)
+        terms = self._reader.offer(question, episode.seen, self.grammar.terms)
+        episode.menu = self.grammar.menu(terms)
+        episode.words = {**episode.words, **{term.text: term.word for term in terms}}
+        episode.shown = self.features.shown(question, episode.hits, new, episode.menu)
         titles = tuple((hit.document_id, self.corpus[hit.document_id].title) for hit in hits)
-        request = Request(question, episode.query_text, titles, episode.terms)
+        request = Request(question, episode.query_text, titles, terms)
         episode.messages += (request,)
         return bool(hits)
 
@@ -292,7 +289,9 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
         elif self.action_masks()[place]:
             return place, None
         what = f"{place} ({said or 'no term'})" if code == "masked" else "That"
-        fault = "is not legal now" if code == "masked" else f"is none of 0 to {self.grammar.size - 1}"
+        fault = (
+            "is not legal now" if code == "masked" else f"is none of 0 to {self.grammar.size - 1}"
+        )
         reason = f"{what} {fault}: {_NEXT[episode.query.symbol]}."
         episode.messages += (
             Message("agent", transcript.describe_action(action)),
@@ -316,14 +315,11 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
             episode.turn / self.max_turns,
             len(episode.hits) / self.k,
         )
-        menu = self.grammar.menu(episode.terms)
         return self.features.observe(
-            episode.query, shares, self.requests - 1, episode.shown, menu
+            episode.query, shares, self.requests - 1, episode.shown, episode.menu
         )
 
-    def _info(
-        self, episode: QueryEpisode, documents: tuple[str, ...], new: int
-    ) -> dict[str, Any]:
+    def _info(self, episode: QueryEpisode, documents: tuple[str, ...], new: int) -> dict[str, Any]:
         """Return what every step tells, gold never included."""
         return {
             "task_id": episode.task.id,
@@ -341,7 +337,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
             "action_mask": self.action_masks().astype(np.int8),
             "query": episode.query_text,
             "results": tuple(self.corpus[hit.document_id].title for hit in episode.hits),
-            "terms": tuple(f"{term.source}: {term.word}" for term in episode.terms),
+            "terms": tuple(f"{term.source}: {term.word}" for term in episode.menu.values()),
         }
 
     def _final_info(self, episode: QueryEpisode) -> dict[str, Any]:
