@@ -18,10 +18,11 @@ Cover exact match asks whether the answer contains a gold answer. But for ``sear
 by whole words, so gold ``1`` is not in ``21``.
 """
 
+import math
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from ..corpora.errors import ScoringError, raise_unknown
@@ -35,6 +36,7 @@ __all__ = [
     "cover_exact_match",
     "exact_match",
     "f1",
+    "ndcg",
     "normalize",
     "score_answer",
     "set_scores",
@@ -173,10 +175,40 @@ def score_answer(
     )
 
 
+def ndcg(ranking: Sequence[str], relevant: Collection[str], k: int) -> float:
+    """Return nDCG@k with binary gains: ``sum rel_i / log2(i + 1)`` over that of the best ranking.
+
+    The best ranking has the relevant documents first, at most k of them (Jarvelin & Kekalainen
+    2002, "Cumulated Gain-Based Evaluation of IR Techniques").
+
+    Args:
+        ranking: Ids, best first; each counts where it first stands.
+        relevant: Ids of the relevant documents.
+        k: How many places count.
+
+    Raises:
+        ScoringError: No document is relevant.
+
+    Example:
+        >>> ndcg(["a", "b", "c"], {"a", "c"}, 5)
+        0.9197207891481876
+    """
+    if not relevant:
+        raise ScoringError("no document is relevant, so that no ranking is better than another")
+    places = list(dict.fromkeys(ranking))[:k]
+    gain = sum(_discount(place) for place, found in enumerate(places) if found in relevant)
+    best = sum(_discount(place) for place in range(min(k, len(set(relevant)))))
+    return gain / best
+
+
 def check_convention(convention: str) -> None:
     """Raise a ConfigurationError, with the known names, if there is no such convention."""
     if convention not in CONVENTIONS:
         raise_unknown("convention", convention, CONVENTIONS)
+
+
+def _discount(place: int) -> float:
+    return 1 / math.log2(place + 2)
 
 
 def _usable(golds: Sequence[str], convention: Convention) -> Sequence[str]:

@@ -100,6 +100,15 @@ class Analyzer:
         terms = self._query_pipeline.analyze(segmented) or self.pipeline.analyze(segmented)
         return list(dict.fromkeys(terms))
 
+    def content_terms(self, text: str) -> list[str]:
+        """Return the terms of a text without the language's stop words, repeats included.
+
+        Example:
+            >>> Analyzer("en").content_terms("the runners of the run")
+            ['runner', 'run']
+        """
+        return self._query_pipeline.analyze(self.segment(text))
+
     def segment(self, text: str) -> str:
         """Return the text with spaces put between the terms of unspaced scripts."""
         if text.isascii():

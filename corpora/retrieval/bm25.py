@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import tantivy
 
-from ..documents import Corpus
+from ..documents import Corpus, Document
 from ..errors import BackendError, ConfigurationError
 from .analysis import Analyzer, detect_language
 from .base import Hit
@@ -61,6 +61,9 @@ class BM25Retriever:
         ConfigurationError: The language is unknown or the cap is below 1.
         BackendError: The index cannot be written or read.
     """
+
+    _fields: ClassVar[tuple[str, ...]] = (_FIELD,)
+    _format: ClassVar[int | str] = _FORMAT
 
     def __init__(
         self,
@@ -120,14 +123,16 @@ class BM25Retriever:
 
     def _prepare(self) -> None:
         self._analyzer = Analyzer(self.language)
-        self._schema = (
-            tantivy.SchemaBuilder()
-            .add_text_field(_FIELD, tokenizer_name="seekgym", index_option="freq")
-            .add_unsigned_field("position", fast=True)
-            .build()
-        )
+        builder = tantivy.SchemaBuilder()
+        for field in self._fields:
+            builder.add_text_field(field, tokenizer_name="seekgym", index_option="freq")
+        self._schema = builder.add_unsigned_field("position", fast=True).build()
         self._clauses: dict[str, tuple[tantivy.Occur, tantivy.Query]] = {}  # the latest terms
         self._lock = threading.Lock()
+
+    def _texts(self, document: Document) -> tuple[str, ...]:
+        """Return what stands in each field."""
+        return (f"{document.title}\n{document.text}",)
 
     def _current_searcher(self) -> tantivy.Searcher:
         if self._searcher is None:
@@ -141,6 +146,10 @@ class BM25Retriever:
         if not terms:
             return []
         parsed = tantivy.Query.boolean_query([self._clause(term) for term in terms])
+        return self._best(searcher, parsed, k)
+
+    def _best(self, searcher: tantivy.Searcher, parsed: tantivy.Query, k: int) -> list[Hit]:
+        """Return the k best hits of a query, ties by order in the corpus."""
         ids = self.corpus.ids
         limit = min(k, len(ids))
         if searcher.num_segments == 1:  # tantivy breaks ties by position within a segment
@@ -188,7 +197,7 @@ class BM25Retriever:
 
     def _open_kept(self, index_dir: Path) -> tantivy.Searcher:
         manifest = {
-            "format": _FORMAT,
+            "format": self._format,
             "tantivy": metadata.version("tantivy"),
             "language": self.language,
             "documents": self.corpus.fingerprint,
@@ -233,7 +242,8 @@ class BM25Retriever:
         segment = self._analyzer.segment
         for position, document in enumerate(self.corpus):
             entry = tantivy.Document()
-            entry.add_text(_FIELD, segment(f"{document.title}\n{document.text}"))
+            for field, text in zip(self._fields, self._texts(document), strict=True):
+                entry.add_text(field, segment(text))
             entry.add_unsigned("position", position)
             writer.add_document(entry)
         writer.commit()

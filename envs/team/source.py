@@ -23,16 +23,18 @@ _KINDS: dict[str, type[SearchEnv]] = {
 }
 
 
-def open_world(world: World) -> SearchEnv:
+def open_world(world: World, **arguments: Any) -> SearchEnv:
     """Return the search environment whose corpus, tasks, tools and retriever a team uses.
 
     Args:
         world: A kind and its arguments, as in ``"phantom:people=5000,world_seed=7"``,
             ``"knowledge:entities=600"`` or ``"qa:hotpotqa-100"``; the id of a registered search
             environment; or a search environment, of which a copy is used.
+        **arguments: Others of its arguments, such as ``split="test"``; none for a search
+            environment, which has its own.
 
     Raises:
-        ConfigurationError: There is no such kind, or its arguments cannot be read.
+        ConfigurationError: There is no such kind, or its arguments cannot be used.
 
     Example:
         >>> open_world("qa:hotpotqa-100").corpus
@@ -40,6 +42,10 @@ def open_world(world: World) -> SearchEnv:
     """
     if isinstance(world, gym.Env):
         inner = world.unwrapped
+        if isinstance(inner, SearchEnv) and arguments:
+            raise ConfigurationError(
+                f"{', '.join(arguments)}: the world is made; make it with these arguments"
+            )
         if isinstance(inner, SearchEnv):
             return deepcopy(inner)
     if not isinstance(world, str):
@@ -48,13 +54,13 @@ def open_world(world: World) -> SearchEnv:
             'for example world="phantom:people=5000,world_seed=7"'
         )
     if world in gym.registry:
-        return open_world(gym.make(world).unwrapped)  # type: ignore[arg-type]
+        return open_world(gym.make(world, **arguments).unwrapped)  # type: ignore[arg-type]
     kind, _, text = world.partition(":")
     if kind not in _KINDS:
         raise_unknown("world", world, [*_KINDS, *(i for i in gym.registry if "seekgym/" in i)])
     positional, named = _arguments(world, text)
     try:
-        return _KINDS[kind](*positional, **named)
+        return _KINDS[kind](*positional, **{**named, **arguments})
     except TypeError as error:
         raise ConfigurationError(f"world {world!r}: {error}") from None
 

@@ -23,6 +23,7 @@ class Environment(NamedTuple):
             depends on the interpreter.
         is_menu: It is shown as a menu of choices in numbers: Features(Menu(...)). A vector of it
             is Gymnasium's.
+        is_text: Its class takes tool calls; if not, places of a ``Discrete`` space.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Environment(NamedTuple):
     is_large: bool = False
     golden: dict[str, Any] = {}  # noqa: RUF012 - never changed
     is_menu: bool = False
+    is_text: bool = True
 
 
 ENVIRONMENTS = (
@@ -188,6 +190,12 @@ ENVIRONMENTS = (
         "web:WebEnv",
         "pages to search, open and cite, by default the documentation of Python's library",
         golden={"site": "phantom:people=50"},
+    ),
+    Environment(
+        "seekgym/QueryRefinement-v0",
+        "query_refinement:QueryRefinementEnv",
+        "refine a query by the productions of a grammar, for numeric learners",
+        is_text=False,
     ),
     Environment(
         "seekgym/PhantomMenu-v0",
