@@ -24,13 +24,14 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RUNS = ROOT / "runs" / "learning"
 ENVIRONMENT = "seekgym/PhantomShort-v0"
-STAGES = {  # name: method, what it begins with, minutes as a share of GRPO's, settings
-    "sft": ("sft", None, 1.0, {}),
-    "grpo": ("grpo", "sft", 1.0, {}),
-    "unmasked": ("grpo", "sft", 0.5, {"masks_observations": False}),
-    "rloo": ("grpo", "sft", 0.5, {"estimator": "rloo"}),
-    "reinforce_plus_plus": ("grpo", "sft", 0.5, {"estimator": "reinforce_plus_plus"}),
-    "stratified": ("grpo", "sft", 0.5, {"estimator": "stratified"}),
+STAGES: dict[str, tuple[str, str | None, dict[str, Any]]] = {  # method, begins with, settings
+    "sft": ("sft", None, {}),
+    "grpo": ("grpo", "sft", {}),
+    "short-grpo": ("grpo", "sft", {}),
+    "short-unmasked": ("grpo", "sft", {"masks_observations": False}),
+    "short-rloo": ("grpo", "sft", {"estimator": "rloo"}),
+    "short-stratified": ("grpo", "sft", {"estimator": "stratified"}),
+    "short-reinforce_plus_plus": ("grpo", "sft", {"estimator": "reinforce_plus_plus"}),
 }
 TRANSFER = {
     "seekgym/PhantomShort-v0": {"hops": (3, 3), "questions": 200},
@@ -39,7 +40,7 @@ TRANSFER = {
     "seekgym/QA-v0": {"hit_sentences": 1, "k": 1},
 }
 EPISODES = 500
-COMMON = {"evaluate_minutes": 1.0, "evaluation_episodes": 300}
+COMMON = {"evaluate_minutes": 2.0, "evaluation_episodes": 300}
 
 
 def folder(seed: int, stage: str) -> Path:
@@ -49,8 +50,9 @@ def folder(seed: int, stage: str) -> Path:
 
 def minutes_of(stage: str, arguments: argparse.Namespace) -> float:
     """Return how long a stage trains."""
-    method, _, share, _ = STAGES[stage]
-    return float(share * (arguments.sft_minutes if method == "sft" else arguments.grpo_minutes))
+    if stage.startswith("short-"):
+        return float(arguments.short_minutes)
+    return float(arguments.sft_minutes if stage == "sft" else arguments.grpo_minutes)
 
 
 def run_stage(seed: int, stage: str, minutes: float) -> None:
@@ -64,7 +66,7 @@ def run_stage(seed: int, stage: str, minutes: float) -> None:
 
     torch.set_num_threads(1)
     logging.disable_progress_bar()
-    method, before, _, changes = STAGES[stage]
+    method, before, changes = STAGES[stage]
     kind, settings_kind = (SFT, SFTSettings) if method == "sft" else (GRPO, GRPOSettings)
     given: dict[str, Any] = {"minutes": minutes, "seed": seed, **COMMON, **changes}
     if before is not None:
@@ -188,13 +190,13 @@ def draw(figures: dict[str, Any]) -> None:
     left.axvline(offset, color="grey", linestyle=":")
     left.set(title="SFT, then GRPO (one line a seed)", xlabel="minutes, one core each")
     left.set_ylabel("exact match, held-out universes")
-    for number, stage in enumerate(name for name in stages if name != "sft"):
+    for number, stage in enumerate(name for name in stages if name.startswith("short-")):
         for place, points in enumerate(stages[stage]["curves"]):
             right.plot(
                 *zip(*points, strict=True),
                 color=f"C{number + 1}",
                 alpha=0.8,
-                label=stage if not place else None,
+                label=stage.removeprefix("short-") if not place else None,
             )
     right.set(title="GRPO by estimator, and without the mask", xlabel="minutes")
     right.legend(fontsize=8)
@@ -217,8 +219,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=list(STAGES))
-    parser.add_argument("--sft-minutes", type=float, default=6.0)
-    parser.add_argument("--grpo-minutes", type=float, default=12.0)
+    parser.add_argument("--sft-minutes", type=float, default=4.0)
+    parser.add_argument("--grpo-minutes", type=float, default=10.0)
+    parser.add_argument("--short-minutes", type=float, default=4.0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--draw", action="store_true")
     parser.add_argument("--run", nargs=3, metavar=("SEED", "STAGE", "MINUTES"))

@@ -75,13 +75,13 @@ class GRPOSettings:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     minutes: float = 30.0
     steps: int | None = None
-    questions: int = 8
+    questions: int = 32
     group_size: int = 8
     rollout: Literal["groups", "trees", "tails"] = "groups"
     estimator: str = "grpo"
     objective: str = "dapo"
     average: Literal["token", "episode", "constant"] = "token"
-    minibatches: int = 2
+    minibatches: int = 8
     learning_rate: float = 3e-4
     temperature: float = 1.0
     kl: float = 0.0

@@ -65,6 +65,7 @@ ENVIRONMENTS = (
             ),
             "hit_sentences": 1,
             "k": 1,
+            "on_invalid": "end",
         },
     ),
     Environment(
