@@ -119,6 +119,7 @@ def _logits(model: PreTrainedModel, rows: Rows, targets: Tensor) -> Tensor:
     """Return the logits that predict the targets, (targets, vocabulary)."""
     if isinstance(model, LlamaForCausalLM):  # its head is plain: other places need no logits
         hidden = model.model(rows.ids, use_cache=False).last_hidden_state
-        return model.lm_head(hidden[:, :-1][targets])
+        needed: Tensor = model.lm_head(hidden[:, :-1][targets])
+        return needed
     every: Tensor = model(rows.ids, use_cache=False).logits
     return every[:, :-1][targets]

@@ -110,7 +110,7 @@ class Protocol(ABC):
             read = None if text is None else self.decode(text)
             if text is None or not isinstance(read, Mapping) or read.get("name") != call["name"]:
                 continue
-            given: Mapping[str, Any] = read.get("arguments", {})
+            given: Any = read.get("arguments", {})
             found = {name: str(value).strip() for name, value in given.items()}
             if found == {name: value.strip() for name, value in wanted.items()}:
                 return text
