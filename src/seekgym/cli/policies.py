@@ -28,7 +28,8 @@ def make_policies(names: list[str], *, model: str | None, **options: Any) -> lis
     asked = [name for name in POLICIES if name in names]
     if not asked and (model is not None or given):
         option = "--model" if model is not None else f"--{next(iter(given)).replace('_', '-')}"
-        raise ConfigurationError(f"{option} is for --agent local, --agent chat or --agent sb3")
+        also = ", or for --agent sb3" if model is not None else ""
+        raise ConfigurationError(f"{option} is for --agent local or --agent chat{also}")
     return [_make(name, model, given) for name in asked]
 
 
