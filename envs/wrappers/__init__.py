@@ -1,6 +1,19 @@
 """Wrappers: other views of the same game. One wrapper, one file."""
 
 from .curriculum import Curriculum
+from .grasp import GraspMix
 from .protocol import TextProtocol
+from .search_discount import SearchDiscount
+from .shaping import AnswerLikelihood, PotentialShaping, oracle_potential
+from .step_search import StepSearchGain
 
-__all__ = ["Curriculum", "TextProtocol"]
+__all__ = [
+    "AnswerLikelihood",
+    "Curriculum",
+    "GraspMix",
+    "PotentialShaping",
+    "SearchDiscount",
+    "StepSearchGain",
+    "TextProtocol",
+    "oracle_potential",
+]
