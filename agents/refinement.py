@@ -159,7 +159,7 @@ class RefinementOracle(_Refiner):
 
     def _grow(self, nodes: list[_Node], evidence: tuple[str, ...]) -> list[_Node]:
         """Return the best nodes with one clause more."""
-        grown = []
+        grown: list[tuple[float, int, _Node, tuple[int, ...], tuple[str, ...]]] = []
         for node in nodes:
             self._game.restore(node.state)
             clauses = self._game.clauses()
@@ -168,7 +168,8 @@ class RefinementOracle(_Refiner):
                     value = ndcg(ranking, evidence, self._game.k)
                     grown.append((-value, len(grown), node, path, ranking))
         grown.sort(key=lambda child: child[:2])
-        kept, known = [], set[frozenset[str]]()
+        kept: list[_Node] = []
+        known = set[frozenset[str]]()
         for _, _, node, path, ranking in grown:
             if len(kept) < self.beam and frozenset(ranking) not in known:
                 known.add(frozenset(ranking))

@@ -207,7 +207,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
         """Return the tf-idf of each term of a document."""
         return self._reader.weights(document_id)
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return the transcript so far, as text or as a page; None without a render mode."""
         if self.render_mode is None:
             return None

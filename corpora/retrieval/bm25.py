@@ -106,6 +106,10 @@ class BM25Retriever:
         except (OSError, ValueError) as error:
             raise BackendError(f"the index of {self.corpus.name!r} failed: {error}") from error
 
+    def frequency(self, term: str) -> int:
+        """Return how many documents hold a term of the index."""
+        return int(self._current_searcher().doc_freq(_FIELD, term))
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return the same retriever: it is immutable, so copies of environments share it."""
         return self
