@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 RUNS = ROOT / "runs" / "learning"
 ENVIRONMENT = "seekgym/PhantomShort-v0"
 STAGES: dict[str, tuple[str, str | None, dict[str, Any]]] = {  # method, begins with, settings
-    "sft": ("sft", None, {}),
+    "sft": ("sft", None, {"target": 0.6, "evaluate_minutes": 0.5}),
     "grpo": ("grpo", "sft", {}),
     "short-grpo": ("grpo", "sft", {}),
     "short-unmasked": ("grpo", "sft", {"masks_observations": False}),
@@ -68,7 +68,7 @@ def run_stage(seed: int, stage: str, minutes: float) -> None:
     logging.disable_progress_bar()
     method, before, changes = STAGES[stage]
     kind, settings_kind = (SFT, SFTSettings) if method == "sft" else (GRPO, GRPOSettings)
-    given: dict[str, Any] = {"minutes": minutes, "seed": seed, **COMMON, **changes}
+    given: dict[str, Any] = {"minutes": minutes, "seed": seed, **{**COMMON, **changes}}
     if before is not None:
         given["model"] = str(folder(seed, before))
     settings = settings_kind(environment=ENVIRONMENT, **given)
@@ -219,9 +219,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=list(STAGES))
-    parser.add_argument("--sft-minutes", type=float, default=4.0)
-    parser.add_argument("--grpo-minutes", type=float, default=10.0)
-    parser.add_argument("--short-minutes", type=float, default=4.0)
+    parser.add_argument("--sft-minutes", type=float, default=12.0)
+    parser.add_argument("--grpo-minutes", type=float, default=9.0)
+    parser.add_argument("--short-minutes", type=float, default=2.5)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--draw", action="store_true")
     parser.add_argument("--run", nargs=3, metavar=("SEED", "STAGE", "MINUTES"))

@@ -51,6 +51,7 @@ class SFTSettings:
         max_new_tokens: The longest reply, in tokens.
         minutes: When it ends, and by which the learning rate falls.
         steps: The number of updates at which it ends, if earlier.
+        target: The held-out exact match at which it ends, if earlier: enough of a warm-up.
         demonstrations: Episodes of each world.
         batch_tokens: Tokens of one update, with padding.
         learning_rate: The highest.
@@ -75,6 +76,7 @@ class SFTSettings:
     max_new_tokens: int = 48
     minutes: float = 30.0
     steps: int | None = None
+    target: float | None = None
     demonstrations: int = 256
     batch_tokens: int = 1024
     learning_rate: float = 4e-3
@@ -143,9 +145,11 @@ class SFT:
             while self._place < len(batches):
                 self._seconds = time.monotonic() - begun
                 if self._is_over():
-                    return self._finish(recent, on_log)
+                    return self._report(recent, on_log)
                 if self._seconds - self._evaluated >= 60 * settings.evaluate_minutes:
-                    self._report(recent, on_log)
+                    found = self._report(recent, on_log)
+                    if settings.target is not None and found.exact_match >= settings.target:
+                        return found
                     recent = []
                 recent.append(self._update(batches[self._place]))
                 self._place += 1
@@ -264,11 +268,6 @@ class SFT:
         self.folder.save(self.step, self._write)
         on_log(record)
         return found
-
-    def _finish(
-        self, recent: list[dict[str, float]], on_log: Callable[[dict[str, Any]], None]
-    ) -> Evaluation:
-        return self._report(recent, on_log)
 
     def _write(self, path: Path) -> None:
         self.policy().save(path / "model")
