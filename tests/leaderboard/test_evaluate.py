@@ -198,5 +198,5 @@ def test_a_menu_is_played_by_those_who_can_choose():
     ]
     returns = [row.metrics["return"].mean for row in found.rows]
     assert returns[1] == 1.0 > returns[0] + 0.5
-    with pytest.raises(ConfigurationError, match="no agent that was named can play .*Menu"):
+    with pytest.raises(ConfigurationError, match=r"no agent that was named can play .*Menu"):
         evaluate(["iterative"], [menu], episodes=1)
