@@ -217,7 +217,7 @@ class _Trainer:
         model = self._model()
         self.policy = LearnedPolicy(self.settings.algorithm, model)
         self.logged = self.evaluated = self.saved = self.seconds
-        if self._is_over:
+        if self.before and self._is_over:
             return self.policy  # it was finished before
         if self.before == 0:
             self._measure(evaluate=True)
