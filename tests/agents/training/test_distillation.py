@@ -335,8 +335,9 @@ def test_a_policy_learns_from_the_tutor_in_a_few_steps(blue, tmp_path):
     found = trainer.train()
     records = trainer.folder.records()
     losses = [record["distillation_loss"] for record in records if "distillation_loss" in record]
-    first = next(record for record in records if "held_out_exact_match" in record)
-    assert first["held_out_exact_match"] <= 0.6
+    rewards = [record["reward"] for record in records if "reward" in record]
+    assert rewards[0] < 0.75
+    assert rewards[-1] > 0.9
     assert found.exact_match >= 0.9
     assert losses[-1] < 0.5 * losses[0]
 
