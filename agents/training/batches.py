@@ -11,7 +11,7 @@ from transformers import LlamaForCausalLM, PreTrainedModel
 from ..rollouts.trajectory import Segment
 from .regularisers import entropy
 
-__all__ = ["Rows", "Scores", "by_length", "pad", "score"]
+__all__ = ["Rows", "Scores", "by_length", "logits_of", "pad", "score"]
 
 _MULTIPLE = 16  # lengths are padded to multiples of it: every new shape costs time on a CPU
 
@@ -100,7 +100,7 @@ def score(
         pays_entropy: Whether the entropy needs a gradient.
     """
     targets = asked[:, 1:] & rows.present[:, 1:]
-    logits = _logits(model, rows, targets).float() / temperature
+    logits = logits_of(model, rows, targets).float() / temperature
     chosen = rows.ids[:, 1:][targets]
     every = logits.log_softmax(dim=-1)
     values = every.gather(-1, chosen[:, None])[:, 0]
@@ -115,7 +115,7 @@ def score(
     return Scores(log_probs, mean_entropy, accuracy)
 
 
-def _logits(model: PreTrainedModel, rows: Rows, targets: Tensor) -> Tensor:
+def logits_of(model: PreTrainedModel, rows: Rows, targets: Tensor) -> Tensor:
     """Return the logits that predict the targets, (targets, vocabulary)."""
     if isinstance(model, LlamaForCausalLM):  # its head is plain: other places need no logits
         hidden = model.model(rows.ids, use_cache=False).last_hidden_state

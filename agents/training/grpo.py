@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from ..rollouts.generate import generate
 from ..rollouts.trajectory import Trajectory
 from ..rollouts.trees import TailShape, TreeShape, generate_tails, generate_trees
 from .advantages import ESTIMATORS
+from .distillation import Distillation, Distiller
 from .evaluation import Evaluation, behaviour, evaluate
 from .objectives import OBJECTIVES
 from .regularisers import kl, llds
@@ -68,6 +70,7 @@ class GRPOSettings:
         seed: Decides the worlds and every draw.
         evaluate_minutes: How long between two evaluations; each makes a checkpoint.
         evaluation_episodes: Episodes of each.
+        distillation: A teacher who takes part, or None.
     """
 
     environment: str
@@ -96,6 +99,7 @@ class GRPOSettings:
     seed: int = 0
     evaluate_minutes: float = 2.0
     evaluation_episodes: int = 200
+    distillation: Distillation | None = None
 
     def __post_init__(self) -> None:
         """Check names and numbers."""
@@ -142,6 +146,8 @@ class GRPO:
             batch_size=settings.play_batch,
         )
         self.model = self.policy.model
+        taught = settings.distillation
+        self._distiller = None if taught is None else Distiller(taught, self.policy)
         self._reference = None
         if settings.kl:
             first = LocalPolicy.from_pretrained(settings.model, dtype="float32", device=device)
@@ -165,9 +171,10 @@ class GRPO:
                 return self._report(record, on_log)
             if self._seconds - self._evaluated >= 60 * settings.evaluate_minutes:
                 self._report(record, on_log)
-            played = self._play(self.worlds.training(self.step))
+            world = self.worlds.training(self.step)
+            played = self._play(world)
             record = {"step": self.step, "seconds": self._seconds, **self._alarms(played)}
-            record |= self._learn(played)
+            record |= self._learn(played, world)
             self.step += 1
             self.folder.log(record)
             on_log(record)
@@ -202,7 +209,7 @@ class GRPO:
             )
         return list(Valid()(played))
 
-    def _learn(self, played: Sequence[Trajectory]) -> dict[str, float]:
+    def _learn(self, played: Sequence[Trajectory], world: World) -> dict[str, float]:
         """Update the model from the episodes; return what the updates were like."""
         settings = self.settings
         used = list(GroupVariance()(played)) if settings.drops_even_groups else list(played)
@@ -219,11 +226,25 @@ class GRPO:
         figures: list[dict[str, float]] = []
         if not settings.masks_observations:  # nobody drew those tokens: score them as they are
             episodes = [episode.scored(self.model) for episode in episodes]
-        for batch in minibatches(episodes, settings.minibatches, generator):
-            figures.append(self._update(batch))
+        lessons, weight = self._lessons(played, world)
+        for batch, taught in zip_longest(
+            minibatches(episodes if weight < 1 else [], settings.minibatches, generator),
+            minibatches(lessons, settings.minibatches, generator),
+            fillvalue=[],
+        ):
+            figures.append(self._update(batch, taught, weight))
         names = figures[0] if figures else {}
         means = {name: float(np.mean([each[name] for each in figures])) for name in names}
         return {"learned_from": len(used) / max(1, len(played)), **means}
+
+    def _lessons(
+        self, played: Sequence[Trajectory], world: World
+    ) -> tuple[Sequence[Episode], float]:
+        """Return what a teacher makes of the episodes, and how much the distillation weighs."""
+        if self._distiller is None:
+            return [], 0.0
+        weight = self._distiller.settings.weight_at(self._done())
+        return self._distiller.lessons(played, world) if weight else [], weight
 
     def _done(self) -> float:
         """Return how much of the run is over, from 0 to 1; of steps, if they are given."""
@@ -231,7 +252,9 @@ class GRPO:
             return self.step / self.settings.steps
         return min(1.0, self._seconds / (60 * self.settings.minutes))
 
-    def _update(self, episodes: Sequence[Episode]) -> dict[str, float]:
+    def _update(
+        self, episodes: Sequence[Episode], lessons: Sequence[Episode] = (), weight: float = 0.0
+    ) -> dict[str, float]:
         """Make one step of the optimizer, reading so many tokens at once as fit."""
         settings = self.settings
         self.model.train()
@@ -246,12 +269,17 @@ class GRPO:
                 pays_entropy=settings.entropy > 0,
             )
             share = _share(part, episodes, settings.average)
-            loss = share * (self._loss(batch) - settings.entropy * mean_entropy)
+            loss = (1 - weight) * share * (self._loss(batch) - settings.entropy * mean_entropy)
             loss.backward()
             off = (batch.log_probs.detach() - batch.old_log_probs)[batch.mask].abs()
             totals["loss"] += loss.item()
             totals["token_entropy"] += share * float(mean_entropy)
             totals["ratio_off"] += share * float(off.mean() if len(off) else 0.0)
+        if self._distiller is not None:
+            totals["distillation_weight"] = weight
+            totals["distillation_loss"] = self._distiller.learn(
+                lessons, self.model, weight=weight, tokens=settings.batch_tokens
+            )
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.max_gradient_norm)
         if torch.isfinite(norm):
             self.optimizer.step()

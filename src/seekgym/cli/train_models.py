@@ -61,13 +61,26 @@ def grpo(
     out: Annotated[Path, typer.Option(help="The folder of the run.")] = Path("runs/grpo"),
     resume: Resume = False,
     device: Device = None,
+    teacher: Annotated[
+        str | None, typer.Option(help="Distil from it too: tutor, or a model's folder.")
+    ] = None,
+    teacher_weight: Annotated[float, typer.Option(help="Its weight at first.")] = 0.5,
+    teacher_weight_end: Annotated[float, typer.Option(help="Its weight at the end.")] = 0.0,
+    teacher_turns: Annotated[
+        int | None, typer.Option(help="Distil so many turns of an episode at most.", min=1)
+    ] = None,
     settings: Settings = None,
 ) -> None:
     """Let a language model learn from its own episodes, by GRPO or one of its relatives."""
     _quiet()
+    from ..agents.training.distillation import Distillation
     from ..agents.training.grpo import GRPO, GRPOSettings
 
     given = _given(env, env_args, model, minutes, steps, seed, settings)
+    if teacher is not None:
+        given["distillation"] = Distillation(
+            teacher, teacher_weight, teacher_weight_end, turns=teacher_turns
+        )
     made = _made(GRPOSettings, given)
     _run(made.record, out, resume, lambda folder: GRPO(made, folder, device=device))
 
@@ -117,6 +130,8 @@ _SHOWN = (
     "entropy",
     "right_log_prob",
     "gradient_norm",
+    "distillation_loss",
+    "distillation_weight",
 )
 
 
