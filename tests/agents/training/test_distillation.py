@@ -302,7 +302,7 @@ def blue(tmp_path_factory):
         arguments["both"],
         width=64,
         layers=2,
-        steps=80,
+        steps=160,
         evaluation_episodes=4,
         read_steps=0,
         warmup_steps=5,
@@ -331,15 +331,15 @@ def taught_run(folder, blue, **changes):
 
 
 def test_a_policy_learns_from_the_tutor_in_a_few_steps(blue, tmp_path):
-    trainer = taught_run(tmp_path / "run", blue, steps=10)
+    trainer = taught_run(tmp_path / "run", blue, steps=16)
     found = trainer.train()
     records = trainer.folder.records()
     losses = [record["distillation_loss"] for record in records if "distillation_loss" in record]
     rewards = [record["reward"] for record in records if "reward" in record]
-    assert rewards[0] < 0.75
-    assert rewards[-1] > 0.9
+    assert np.mean(rewards[:3]) < 0.6
+    assert np.mean(rewards[-3:]) > 0.8
     assert found.exact_match >= 0.9
-    assert losses[-1] < 0.5 * losses[0]
+    assert np.mean(losses[-3:]) < 0.75 * np.mean(losses[:3])
 
 
 def test_a_resumed_run_keeps_the_schedule(blue, tmp_path):
