@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RUNS = ROOT / "runs" / "learning"
 ENVIRONMENT = "seekgym/PhantomShort-v0"
-# sft: until 60% are right on questions of its own, enough to begin with. long-sft: what SFT reaches.
+# sft ends once 60% are right, which is enough to begin with; long-sft is what SFT can reach.
 STAGES: dict[str, tuple[str, str | None, dict[str, Any]]] = {  # method, begins with, settings
     "sft": ("sft", None, {"target": 0.6, "evaluate_minutes": 0.5}),
     "long-sft": ("sft", None, {}),
