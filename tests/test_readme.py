@@ -17,7 +17,16 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_the_python_code_runs(capsys):
     pages = README + "".join(
         (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-        for page in ("phantom", "knowledge", "models", "rollouts", "team", "grep", "web", "training_environments")
+        for page in (
+            "phantom",
+            "knowledge",
+            "models",
+            "rollouts",
+            "team",
+            "grep",
+            "web",
+            "training_environments",
+        )
     )
     blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
     assert blocks

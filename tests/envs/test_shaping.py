@@ -36,7 +36,12 @@ CALLS = (
 
 def crowd(progress):
     """A potential that has nothing to do with the task."""
-    return 1.5 + 0.3 * len(progress.seen) - 0.7 * len(progress.acts) + len(" ".join(progress.read)) / 99
+    return (
+        1.5
+        + 0.3 * len(progress.seen)
+        - 0.7 * len(progress.acts)
+        + len(" ".join(progress.read)) / 99
+    )
 
 
 def episodes(env, discount=1.0):
