@@ -53,7 +53,7 @@ class StepSearchGain(ShapingWrapper, RecordConstructorArgs):
         gain = sum(gains) / len(gains) if gains else 0.0
         seen = progress._replace(acts=progress.acts[:-1]).seen
         again = sum(document in seen for document in shown) / len(shown)
-        terms = {"information_gain": self.scale * gain, "redundancy": -self.scale * again}
+        terms = {"information_gain": self.scale * gain, "redundancy": 0.0 - self.scale * again}
         return terms, tuple(map(max, near, best))
 
     def _vector(self, corpus: Corpus, document_id: str) -> dict[str, float]:
