@@ -152,7 +152,7 @@ def collect() -> dict[str, Any]:
         rows: dict[str, Any] = {}
         for name in tests[0]:
             rows[name] = {
-                figure: summary([each[name].get(figure) for each in tests])
+                figure: summary([each[name].get(figure) for each in tests if name in each])
                 for figure in tests[0][name]
             }
         config = json.loads((runs[0][1] / "config.json").read_text())
@@ -196,29 +196,39 @@ def draw(figures: dict[str, Any]) -> None:
     (DOCS / "learning.json").write_text(json.dumps(figures, indent=1) + "\n")
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True)
+    left, right = figure.subplots(1, 2)
     stages = figures["stages"]
-    offset = stages["sft"]["minutes"]
-    for number, stage in enumerate(("sft", "grpo")):
-        for points in stages.get(stage, {"curves": []})["curves"]:
-            xs = [minutes + offset * number for minutes, _ in points]
-            left.plot(xs, [value for _, value in points], color=f"C{number}", alpha=0.8)
-    left.axvline(offset, color="grey", linestyle=":")
-    left.set(title="SFT, then GRPO (one line a seed)", xlabel="minutes, one core each")
-    left.set_ylabel("exact match, held-out universes")
-    for number, stage in enumerate(name for name in stages if name.startswith("short-")):
-        for place, points in enumerate(stages[stage]["curves"]):
-            right.plot(
-                *zip(*points, strict=True),
-                color=f"C{number + 1}",
-                alpha=0.8,
-                label=stage.removeprefix("short-") if not place else None,
+    ends = dict(zip(stages["sft"]["seeds"], stages["sft"]["curves"], strict=True))
+    for number, stage in enumerate(("long-sft", "sft", "grpo")):
+        found = stages.get(stage, {"seeds": [], "curves": []})
+        for place, (seed, points) in enumerate(zip(found["seeds"], found["curves"], strict=True)):
+            start = ends[seed][-1][0] if stage == "grpo" else 0.0
+            left.plot(
+                [start + minutes for minutes, _ in points],
+                [value for _, value in points],
+                color=("lightgrey", "C0", "C1")[number],
+                label=None if place else ("SFT for 8 minutes", "SFT to 60%", "then GRPO")[number],
             )
-    right.set(title="GRPO by estimator, and without the mask", xlabel="minutes")
-    right.legend(fontsize=8)
+    left.set(title="One line a seed", xlabel="minutes on one core", ylim=(0, 1))
+    left.set_ylabel("exact match, a held-out universe")
+    left.legend(fontsize=8, loc="lower right")
+    for place, stage in enumerate(reversed(stages)):
+        for shift, name in ((0.12, "greedy"), (-0.12, "drawn")):
+            row = stages[stage]["test"][name]["exact_match"]
+            right.plot(
+                [row["low"], row["mean"], row["high"]],
+                [place + shift] * 3,
+                color="C2" if name == "greedy" else "C3",
+                marker="|",
+                label=None if place else f"{name}: lowest, mean, highest",
+            )
+    right.set_yticks(
+        range(len(stages)), [each.replace("short-", "2 min ") for each in reversed(stages)]
+    )
+    right.set(title="Four other held-out universes, three seeds", xlabel="exact match", xlim=(0, 1))
+    right.legend(fontsize=8, loc="lower right")
     for axes in (left, right):
         axes.grid(alpha=0.3)
-        axes.set_ylim(0, 1)
     figure.savefig(DOCS / "learning.png", dpi=110)
     for stage, found in stages.items():
         shares = [
