@@ -227,10 +227,11 @@ class GRPO:
         if not settings.masks_observations:  # nobody drew those tokens: score them as they are
             episodes = [episode.scored(self.model) for episode in episodes]
         lessons, weight = self._lessons(played, world)
+        none: list[Episode] = []
         for batch, taught in zip_longest(
-            minibatches(episodes if weight < 1 else [], settings.minibatches, generator),
+            minibatches(episodes if weight < 1 else none, settings.minibatches, generator),
             minibatches(lessons, settings.minibatches, generator),
-            fillvalue=[],
+            fillvalue=none,
         ):
             figures.append(self._update(batch, taught, weight))
         names = figures[0] if figures else {}

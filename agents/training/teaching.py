@@ -87,7 +87,8 @@ def advise(trajectory: Trajectory, env: TextProtocol) -> list[str | None]:
     """
     question, info = env.reset(seed=trajectory.seed, options={"task": trajectory.task_id})
     _check(info["env_hash"] == trajectory.env_hash, trajectory)
-    observations, calls, documents = [str(info.get("text", question))], [], set[str]()
+    observations, documents = [str(info.get("text", question))], set[str]()
+    calls: list[Any] = []
     replies: list[str | None] = []
     for turn in trajectory.turns:
         tutor = PathTutor(env)
