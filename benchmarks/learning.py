@@ -226,7 +226,7 @@ def draw(figures: dict[str, Any]) -> None:
         range(len(stages)), [each.replace("short-", "2 min ") for each in reversed(stages)]
     )
     right.set(title="Four other held-out universes, three seeds", xlabel="exact match", xlim=(0, 1))
-    right.legend(fontsize=8, loc="lower right")
+    right.legend(fontsize=8, loc="lower left")
     for axes in (left, right):
         axes.grid(alpha=0.3)
     figure.savefig(DOCS / "learning.png", dpi=110)

@@ -311,7 +311,7 @@ def test_padding_and_order_do_not_matter(name, how, seed, columns, rows, random)
     torch.testing.assert_close(gradient(objective, other, how), expected)
 
 
-@pytest.mark.parametrize("name", VARIANTS.keys() - {"gspo segment"})
+@pytest.mark.parametrize("name", sorted(VARIANTS.keys() - {"gspo segment"}))
 @pytest.mark.parametrize("how", HOW)
 def test_an_episode_in_several_rows_is_one_episode(name, how):
     whole = some(5, rows=3, tokens=8)
