@@ -49,8 +49,7 @@ def certify(
         env_class = cast(type[SearchEnv], load_env_creator(entry_point))
         if env_class.tasks_argument is not None:
             given[env_class.tasks_argument] = tasks
-    env = gym.make(env_id, **given)
-    search_env = cast(SearchEnv, env.unwrapped)
+    search_env = cast(SearchEnv, gym.make(env_id, **given).unwrapped)  # without a menu around it
     total = 2 * len(search_env.all_tasks)
     done = 0
     on_progress(done, total)
@@ -59,14 +58,14 @@ def certify(
         nonlocal done
         played = []
         for task in search_env.all_tasks:
-            played.append(play(env, agent, seed=0, options={"task": task.id}))
+            played.append(play(search_env, agent, seed=0, options={"task": task.id}))
             done += 1
             on_progress(done, total)
         return played
 
     findings = _proofs(search_env)
-    findings += _oracle(play_all(OracleAgent(env)))
-    findings += _closed_book(search_env, play_all(ClosedBookAgent(env)))
+    findings += _oracle(play_all(OracleAgent(search_env)))
+    findings += _closed_book(search_env, play_all(ClosedBookAgent(search_env)))
     return findings + search_env.findings()
 
 

@@ -49,7 +49,9 @@ def test_002_mismatched_tags_lose_the_format_reward_but_not_the_answer():
     assert env.step("<think>Hello</tool><answer>Paris</answer>")[1] == 0.8
 
 
-@pytest.mark.parametrize("environment", every_environment())
+@pytest.mark.parametrize(  # a menu may lack what is needed
+    "environment", [row for row in every_environment() if not row.values[0].is_menu]
+)
 def test_004_a_perfect_agent_reaches_the_maximum(environment):
     env = gym.make(environment.id)
     trajectory = play(env, OracleAgent(env), seed=0)

@@ -16,7 +16,7 @@ from ..corpora.errors import ConfigurationError
 from ..envs.base import SearchEnv
 from .console import console
 
-__all__ = ["sb3"]
+__all__ = ["json_object", "sb3"]
 
 _EPISODES = 100
 
@@ -51,8 +51,8 @@ def sb3(
         algorithm,
         minutes,
         seed,
-        _object("--env-args", env_args),
-        _object("--test-args", test_args),
+        json_object("--env-args", env_args),
+        json_object("--test-args", test_args),
     )
     folder = out or Path("runs") / f"sb3-{datetime.now():%Y-%m-%d_%H-%M-%S}"
     with TrainingDisplay(console, title=algorithm, total=60 * minutes) as display:
@@ -62,7 +62,7 @@ def sb3(
     console.print(told, soft_wrap=True, markup=False, highlight=False)
 
 
-def _object(option: str, text: str) -> dict[str, Any]:
+def json_object(option: str, text: str) -> dict[str, Any]:
     """Return the JSON object that an option holds; lists become tuples, as arguments are."""
     try:
         values = json.loads(text)

@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from ..agents.training.run import RunFolder
 from ..corpora.errors import ConfigurationError, MissingExtraError, raise_unknown
 from .console import console
+from .train_menus import json_object
 
 __all__ = ["grpo", "sft"]
 
@@ -150,7 +150,7 @@ def _given(
 ) -> dict[str, Any]:
     given: dict[str, Any] = {
         "environment": env,
-        "arguments": _arguments(env_args),
+        "arguments": json_object("--env-args", env_args or "{}"),
         "model": model,
         "minutes": minutes,
         "steps": steps,
@@ -162,18 +162,6 @@ def _given(
             raise ConfigurationError(f"--set takes name=value, got {text!r}")
         given[name.strip()] = _value(value.strip())
     return given
-
-
-def _arguments(text: str | None) -> dict[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except ValueError as error:
-        raise ConfigurationError(f"--env-args is no JSON ({error}): {text!r:.200}") from None
-    if not isinstance(found, dict):
-        raise ConfigurationError(f"--env-args must be a JSON object, got {text!r:.200}")
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
-    }
 
 
 def _value(text: str) -> Any:

@@ -284,7 +284,7 @@ def test_kill_9_and_resume_go_on_with_the_same_data(tmp_path):
     [
         (["--set", "learning_rat=1"], "learning_rate"),
         (["--set", "batch_tokens=big"], "batch_tokens must be a int"),
-        (["--env-args", "{"], "--env-args is no JSON"),
+        (["--env-args", "{"], "--env-args must be a JSON object"),
         (["--env", "seekgym/Phantm-v0"], "Phantm"),
         (["--set", "estimator=grpo"], "estimator"),
     ],
