@@ -17,6 +17,7 @@ class Agent(ABC):
     Attributes:
         name: What lists and reports call it.
         sees_gold: Whether it reads the gold answers or the evidence; reports say so.
+        plays_menus: Whether it can also choose from menus, by number.
 
     Args:
         env: The environment that it will play.
@@ -24,6 +25,7 @@ class Agent(ABC):
 
     name: ClassVar[str]
     sees_gold: ClassVar[bool] = False
+    plays_menus: ClassVar[bool] = False
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         self.env = env

@@ -13,9 +13,10 @@ __all__ = ["ClosedBookAgent", "IterativeAgent", "RandomAgent", "RetrieveThenRead
 
 
 class RandomAgent(Agent):
-    """Makes random, well-made calls; the draw depends on the task alone."""
+    """Makes random, well-made calls, or legal choices; the draw depends on the task alone."""
 
     name = "random"
+    plays_menus = True
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
@@ -28,7 +29,7 @@ class RandomAgent(Agent):
 
     def act(self, observation: Any, info: dict[str, Any]) -> Any:
         """Return a random call."""
-        return self._actions.sample()
+        return self._actions.sample(info.get("action_mask"))
 
 
 class ClosedBookAgent(Agent):

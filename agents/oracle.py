@@ -3,7 +3,11 @@
 from collections import deque
 from typing import Any, cast
 
+import gymnasium as gym
+
+from ..envs.wrappers.menu import find_menu
 from .base import Agent
+from .menus import choose_by_gold
 
 __all__ = ["OracleAgent"]
 
@@ -15,10 +19,17 @@ class OracleAgent(Agent):
     give the gold answer once all evidence was seen. Where a search does not show the document,
     the proof has failed, and the answer is "unknown". Of a task without a proof, the titles of
     the evidence are searched for, and a document that is not shown is read by its id.
+
+    Of a menu it takes what leads to the gold answer: the best return that the menu allows.
     """
 
     name = "oracle"
     sees_gold = True
+    plays_menus = True
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._menu = find_menu(env)
 
     def reset(self, observation: Any, info: dict[str, Any]) -> None:
         """Plan the searches."""
@@ -32,6 +43,8 @@ class OracleAgent(Agent):
 
     def act(self, observation: Any, info: dict[str, Any]) -> Any:
         """Return the next call of the plan."""
+        if self._menu is not None:
+            return choose_by_gold(self._menu)
         self._shown.update(info["documents"])
         while self._steps and self._steps[0][1] in self._shown:
             self._steps.popleft()

@@ -21,10 +21,14 @@ class Policy(ABC):
     Attributes:
         name: What lists and reports call it.
         protocol: The text protocol that it speaks; None if it calls tools.
+        plays_menus: Whether it can choose from menus, by number.
+        plays_texts: Whether it can play environments of text.
     """
 
     name: str
     protocol: str | None = None
+    plays_menus: bool = False
+    plays_texts: bool = True
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -51,6 +55,7 @@ class AgentPolicy(Policy):
 
     def __init__(self, agent: type[Agent]) -> None:
         self.name = agent.name
+        self.plays_menus = agent.plays_menus
         self._agent = agent
 
     def play(self, episodes: Iterator[RunningEpisode]) -> Iterator[Trajectory]:

@@ -21,6 +21,7 @@ from .backend import BrokenRetriever, Rankings, retrieve
 from .calls import read_call
 from .episode import Call, Episode, Message, Pending, Snapshot
 from .findings import Finding
+from .menu_tools import MenuTools
 from .outcome import Outcome
 from .rewards import best_return, reward_range
 from .rules import Rules, check_at_least
@@ -65,6 +66,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
     """
 
     tasks_argument: ClassVar[str | None] = None  # the argument that says how many tasks there are
+    menu_tools: ClassVar[MenuTools | None] = None  # how wrappers.Menu speaks its tools
     metadata: dict[str, Any] = {"render_modes": ["ansi", "html"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
@@ -153,7 +155,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         terms = {term.name: term.weight * term.value(outcome) for term in self.rules.terms}
         info = self._info(episode, outcome) | {"reward_terms": terms}
         if episode.is_over:
-            info |= _final_info(episode, outcome)
+            info |= _final_info(self.corpus, episode, outcome)
         return (
             observation,
             float(sum(terms.values())),
@@ -181,6 +183,20 @@ class SearchEnv(gym.Env[str, Action], ABC):
             else message
             for message in self._episode.messages
         )
+
+    @property
+    def has_episode(self) -> bool:
+        """Whether there was a reset."""
+        return self._episode is not None
+
+    @property
+    def episode(self) -> Episode:
+        """The running or last episode, gold answers included: privileged.
+
+        Raises:
+            ResetNeeded: There was no reset yet.
+        """
+        return self._begun()
 
     @property
     def task(self) -> Task:
@@ -323,7 +339,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         episode.turn += 1
         episode.is_over = True
         episode.messages.append(Message("environment", _FAILURE))
-        info = self._info(episode) | _final_info(episode, None)
+        info = self._info(episode) | _final_info(self.corpus, episode, None)
         info |= {
             "failure": "infrastructure",
             "valid": False,
@@ -351,7 +367,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         }
 
 
-def _final_info(episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
+def _final_info(corpus: Corpus, episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
     """Return what only the end of an episode tells; scores are None if the backend failed."""
     scores = outcome.scores if outcome else None
     unanswered = 0.0 if outcome else None
@@ -364,4 +380,12 @@ def _final_info(episode: Episode, outcome: Outcome | None) -> dict[str, Any]:
         "calls": episode.calls.copy(),
         "gold_answers": episode.task.answers,
         "evidence": episode.task.evidence,
+        "entities": _titles(corpus, episode.task.evidence),
+        "hops": episode.task.hops,
     }
+
+
+def _titles(corpus: Corpus, ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the titles of those documents that the corpus has."""
+    known = (each for each in ids if each in corpus)  # type: ignore[comparison-overlap]
+    return tuple(corpus[each].title for each in known)

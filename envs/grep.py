@@ -18,6 +18,7 @@ from ..corpora.tasks import Split, TaskSet
 from .actions import ToolCall
 from .base import SearchEnv
 from .knowledge_graph import KnowledgeGraphEnv
+from .menu_tools import ShellMenu
 from .phantom import PhantomEnv, refuse_other_worlds
 from .rules import RuleOptions, Rules
 from .shell import BrokenRunner, ObservationForm, ShellTool
@@ -73,6 +74,8 @@ class GrepEnv(SearchEnv):
 
     Versions: v0, the first.
     """
+
+    menu_tools = ShellMenu()
 
     def __init__(
         self,

@@ -24,6 +24,7 @@ from .actions import ToolCall
 from .base import SearchEnv
 from .browsing import Access, SnippetSearch
 from .findings import Finding
+from .menu_tools import AccessMenu
 from .phantom import refuse_other_worlds
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import Answer
@@ -86,6 +87,7 @@ class KnowledgeGraphEnv(SearchEnv):
     """
 
     tasks_argument = "questions"
+    menu_tools = AccessMenu()
 
     def __init__(
         self,

@@ -24,6 +24,8 @@ __all__ = [
     "find_clues",
     "make_choice",
     "pack_menu",
+    "sentence_objects",
+    "sentence_subject",
 ]
 
 KINDS = ("wait", "ask", "finish", "answer")
@@ -149,8 +151,8 @@ def _scored(question: str, sentence: Sentence) -> _Scored:
     said = [place[word] for word in content_words(sentence.text) if word in place]
     overlap = len(said) / max(len(place), 1)
     first = 1 - min(said, default=len(place)) / max(len(place), 1)
-    names, values = _objects(sentence)
-    subject = _subject(sentence)
+    names, values = sentence_objects(sentence)
+    subject = sentence_subject(sentence)
     return _Scored(names, names + values, subject, (overlap, first, float(subject in question)))
 
 
@@ -161,7 +163,7 @@ def _places(question: str) -> dict[str, int]:
 
 
 @lru_cache(maxsize=_CACHED)
-def _subject(sentence: Sentence) -> str:
+def sentence_subject(sentence: Sentence) -> str:
     """Return what a sentence is about: the last name before "is", or its document's title."""
     before, is_found, _ = sentence.text.partition(" is ")
     named = find_names(before) if is_found else ()
@@ -169,7 +171,7 @@ def _subject(sentence: Sentence) -> str:
 
 
 @lru_cache(maxsize=_CACHED)
-def _objects(sentence: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def sentence_objects(sentence: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names that a sentence says of its subject, and the value if it is no name."""
     before, _, after = sentence.text.partition(" is ")
     if not after:

@@ -15,6 +15,7 @@ from ..corpora.retrieval import Retriever, default_retriever
 from ..corpora.tasks import Task, TaskSet
 from .base import SearchEnv
 from .findings import Finding
+from .menu_tools import ReadMenu
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import Answer, Read, Search
 from .vector import SearchVectorEnv
@@ -70,6 +71,8 @@ class PhantomEnv(SearchEnv):
         retriever: Ranks the articles; BM25 if left out.
         index_dir: A folder to keep the BM25 index in; in memory if left out.
         k: How many articles a search shows.
+        hit_sentences: How many sentences of each are shown, those that fit the query best; 0 for
+            the text from its beginning.
         render_mode: None, ``"ansi"`` or ``"html"``.
         rules: max_turns=12, the others as in ``Rules``.
 
@@ -77,6 +80,7 @@ class PhantomEnv(SearchEnv):
     """
 
     tasks_argument = "questions"
+    menu_tools = ReadMenu()
 
     def __init__(
         self,
@@ -97,11 +101,13 @@ class PhantomEnv(SearchEnv):
         retriever: Retriever | None = None,
         index_dir: str | None = None,
         k: int = 3,
+        hit_sentences: int = 0,
         render_mode: str | None = None,
         **rules: Unpack[RuleOptions],
     ) -> None:
         made_rules = Rules.of({"max_turns": _MAX_TURNS, **rules})
         check_at_least("k", k, 1)
+        check_at_least("hit_sentences", hit_sentences, 0)
         if comparisons and "comparison" not in kinds:
             kinds = (*kinds, "comparison")
         settings = QuestionSettings(
@@ -121,7 +127,7 @@ class PhantomEnv(SearchEnv):
             tasks=tasks,
             retriever=retriever,
             tools=(
-                Search(world.corpus, max_chars=max_chars, k=k),
+                Search(world.corpus, max_chars=max_chars, k=k, sentences=hit_sentences),
                 Read(world.corpus, max_chars=max_chars),
                 Answer(),
             ),

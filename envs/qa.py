@@ -11,6 +11,7 @@ from ..corpora.retrieval import Retriever, default_retriever
 from ..corpora.shipped import load_corpus, load_tasks, tasks_beside
 from ..corpora.tasks import Split, TaskSet
 from .base import SearchEnv
+from .menu_tools import ProseMenu
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import Answer, Read, Search
 from .vector import SearchVectorEnv
@@ -41,6 +42,8 @@ class QAEnv(SearchEnv):
             TaskSet. If left out: those that lie beside the corpus.
         retriever: Ranks the corpus; BM25 if left out.
         k: How many passages a search shows.
+        hit_sentences: How many sentences of each are shown, those that fit the query best; 0 for
+            the text from its beginning.
         split: ``"all"``, ``"train"`` or ``"test"`` (80 to 20, no evidence shared).
         render_mode: None, ``"ansi"`` or ``"html"``.
         rules: max_turns=8, max_observation_chars=8000, rewards="exact-match",
@@ -49,6 +52,8 @@ class QAEnv(SearchEnv):
     Versions: v0, the first.
     """
 
+    menu_tools = ProseMenu()
+
     def __init__(
         self,
         corpus: str | os.PathLike[str] | Corpus = "hotpotqa-100",
@@ -56,12 +61,14 @@ class QAEnv(SearchEnv):
         *,
         retriever: Retriever | None = None,
         k: int = 3,
+        hit_sentences: int = 0,
         split: Split = "all",
         render_mode: str | None = None,
         **rules: Unpack[RuleOptions],
     ) -> None:
         made_rules = Rules.of(rules)
         check_at_least("k", k, 1)
+        check_at_least("hit_sentences", hit_sentences, 0)
         found = corpus if isinstance(corpus, Corpus) else load_corpus(_named("corpus", corpus))
         if tasks is None:
             if isinstance(corpus, Corpus):
@@ -75,7 +82,7 @@ class QAEnv(SearchEnv):
             tasks=tasks,
             retriever=default_retriever(found) if retriever is None else retriever,
             tools=(
-                Search(found, max_chars=max_chars, k=k),
+                Search(found, max_chars=max_chars, k=k, sentences=hit_sentences),
                 Read(found, max_chars=max_chars),
                 Answer(),
             ),

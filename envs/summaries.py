@@ -6,7 +6,14 @@ from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Sentence", "content_words", "find_names", "split_sentences", "summarise"]
+__all__ = [
+    "Sentence",
+    "best_sentences",
+    "content_words",
+    "find_names",
+    "split_sentences",
+    "summarise",
+]
 
 _CACHED = 4_096  # texts whose parts are kept
 _HEADING = re.compile(r"^(?:\d+\. )?\[([^\]\n]+)\] (.*)$")
@@ -38,6 +45,28 @@ def split_sentences(observation: str) -> tuple[Sentence, ...]:
         elif line.strip() and not line.startswith("#"):
             found += [Sentence(title, text.strip()) for text in _END.split(line) if text.strip()]
     return tuple(found)
+
+
+def best_sentences(text: str, query: str, count: int) -> str:
+    r"""Return the sentences of a document that share most words with a query, in order.
+
+    Words that fewer of its sentences have count more; of two equal sentences the first one wins.
+
+    Example:
+        >>> best_sentences("# Ann\nThe job of Ann is cook.\nThe son of Ann is Bo.", "son Ann", 1)
+        'The son of Ann is Bo.'
+    """
+    sentences = split_sentences(text)
+    words = [frozenset(content_words(sentence.text)) for sentence in sentences]
+    seen_in = Counter(word for each in words for word in each)
+    asked = set(content_words(query))
+
+    def score(place: int) -> float:
+        shared = sorted(words[place] & asked)
+        return sum(math.log((len(words) + 1) / seen_in[word]) for word in shared)
+
+    chosen = sorted(range(len(words)), key=lambda place: (-score(place), place))[:count]
+    return "\n".join(sentences[place].text for place in sorted(chosen))
 
 
 @lru_cache(maxsize=_CACHED)

@@ -15,6 +15,7 @@ from ..corpora.errors import BackendError, ConfigurationError
 from ..corpora.retrieval import Hit
 from ..corpora.text import cut_text
 from .actions import Parameter, ToolSignature
+from .summaries import best_sentences
 
 __all__ = [
     "Answer",
@@ -119,10 +120,13 @@ class Search(QueryTool):
         corpus: Where the documents are.
         max_chars: The longest observation, in characters; each hit gets an equal share.
         k: How many hits are asked for.
+        sentences: How many sentences of a hit to show, those that fit the query best; 0 for its
+            text from the beginning.
     """
 
-    def __init__(self, corpus: Corpus, *, max_chars: int, k: int) -> None:
+    def __init__(self, corpus: Corpus, *, max_chars: int, k: int, sentences: int = 0) -> None:
         self._corpus = corpus
+        self._sentences = sentences
         self._share = max_chars // k - _HEADING_CHARS
         if self._share < _LEAST_SHARE_CHARS:
             raise ConfigurationError(
@@ -131,14 +135,24 @@ class Search(QueryTool):
             )
         self._entries: dict[str, str] = {}  # rendered hits, the latest few thousand
         query = Parameter("query", "What to look for, in a few words.", examples=titles(corpus))
+        kept = f" Shows the {sentences} best sentences of each." if sentences else ""
         self.signature = ToolSignature(
-            "search", f"Find the {k} documents that fit a query best.", (query,)
+            "search", f"Find the {k} documents that fit a query best.{kept}", (query,)
         )
 
     def show(self, ids: Sequence[str], query: str) -> ToolResult:
         """Show each document under its rank, id and title."""
-        shown = (f"{rank}. {self._entry(document_id)}" for rank, document_id in enumerate(ids, 1))
+        entries = (
+            self._excerpt(document_id, query) if self._sentences else self._entry(document_id)
+            for document_id in ids
+        )
+        shown = (f"{rank}. {entry}" for rank, entry in enumerate(entries, 1))
         return ToolResult("\n\n".join(shown), tuple(ids))
+
+    def _excerpt(self, document_id: str, query: str) -> str:
+        document = found_document(self._corpus, document_id)
+        text = best_sentences(document.text, query, self._sentences)
+        return f"{_heading(document)}\n{cut_text(_LIKE_A_HEADING.sub(' ', text), self._share)}"
 
     def _entry(self, document_id: str) -> str:
         entry = self._entries.get(document_id)

@@ -20,6 +20,7 @@ from .base import SearchEnv, Step
 from .citations import is_stated, supported_citations
 from .episode import Pending
 from .findings import Finding
+from .menu_tools import BrowseMenu
 from .rules import RuleOptions, Rules, check_at_least
 from .tools import ToolResult
 from .vector import SearchVectorEnv
@@ -79,6 +80,7 @@ class WebEnv(SearchEnv):
     """
 
     tasks_argument = "questions"
+    menu_tools = BrowseMenu()
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from ..corpora.errors import ConfigurationError
 from ..corpora.tasks import TaskSet
 from ..envs.base import SearchEnv
 from ..envs.rules import check_at_least
+from ..envs.wrappers.menu import find_menu
 from .policies import play_policy
 from .statistics import Interval, bootstrap_mean
 
@@ -179,10 +180,26 @@ def evaluate(
     player = _Player()
     choices = {choice.label: choice for choice in environments}
     tasks = {label: player.search_env(choice).tasks for label, choice in choices.items()}
-    chunks = list(_chunks(agents, choices, tasks, episodes, seed))
-    plans = {label: plan_episodes(tasks[label], episodes, seed) for label in choices if policies}
+    menus = {label for label, choice in choices.items() if find_menu(player.env(choice))}
+    players = {
+        label: [a for a in agents if get_agent(a).plays_menus or label not in menus]
+        for label in choices
+    }
+    pairs = [
+        (policy, label)
+        for policy, label in product(policies, choices)
+        if (policy.plays_menus if label in menus else policy.plays_texts)
+    ]
+    for label in choices:
+        if not players[label] and label not in {played for _, played in pairs}:
+            raise ConfigurationError(
+                f"no agent that was named can play {label}: "
+                f"it is {'a menu of choices' if label in menus else 'no menu of choices'}"
+            )
+    chunks = list(_chunks(players, choices, tasks, episodes, seed))
+    plans = {label: plan_episodes(tasks[label], episodes, seed) for _, label in pairs}
     total = sum(len(chunk.episodes) for chunk in chunks)
-    total += len(policies) * sum(map(len, plans.values()))
+    total += sum(len(plans[label]) for _, label in pairs)
     played: dict[int, list[Episode]] = {}
     done = 0
     on_progress(done, total)
@@ -198,7 +215,8 @@ def evaluate(
     groups: dict[tuple[str, str], list[Episode]] = {}
     for chunk in chunks:
         groups.setdefault((chunk.choice.label, chunk.agent), []).extend(played[chunk.order])
-    for policy, (label, plan) in product(policies, plans.items()):
+    for policy, label in pairs:
+        plan = plans[label]
         places: dict[int, Episode] = {}
         env = player.env(choices[label])
         for order, trajectory in play_policy(policy, env, plan, attempts=_ATTEMPTS):
@@ -224,7 +242,7 @@ def metric_values(trajectories: Sequence[Trajectory], metric: str) -> list[float
 
 
 def _chunks(
-    agents: Sequence[str],
+    players: Mapping[str, Sequence[str]],
     choices: Mapping[str, EnvironmentChoice],
     tasks: Mapping[str, TaskSet],
     episodes: int | None,
@@ -233,7 +251,7 @@ def _chunks(
     order = 0
     for label, choice in choices.items():
         planned = plan_episodes(tasks[label], episodes, seed)
-        for agent in agents:
+        for agent in players[label]:
             for start in range(0, len(planned), _CHUNK):
                 yield _Chunk(order, choice, agent, tuple(planned[start : start + _CHUNK]))
                 order += 1

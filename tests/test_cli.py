@@ -1,6 +1,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -401,6 +402,8 @@ def test_trajectories_are_verified_and_can_be_shown(tmp_path):
         (["--agent", "local", "--model", "/no/such"], "'/no/such': there is no such file"),
         (["--agent", "local", "--model", "smollm2"], "did you mean 'smollm2-135m'?"),
         (["--agent", "local", "--model", "tiny", "--protocol", "r1"], "unknown protocol 'r1'"),
+        (["--agent", "sb3"], "--agent sb3 needs --model"),
+        (["--agent", "sb3", "--model", "x", "--temperature", "1"], "not for sb3"),
     ],
 )
 def test_a_policy_that_cannot_be_made_is_one_line(arguments, words, tmp_path):
@@ -417,3 +420,25 @@ def test_bench_plays_a_local_model(tmp_path):
     assert found.returncode == 0, found.stderr
     assert "local tiny" in found.stdout
     assert len((tmp_path / "out" / "trajectories.jsonl").read_text().splitlines()) == 2
+
+
+def test_training_writes_a_run_that_the_bench_plays_and_refuses_to_lose_it(tmp_path):
+    folder, out = str(tmp_path / "run"), str(tmp_path / "out")
+    small = '{"people": 50, "questions": 20}'
+    command = ["train", "sb3", "--minutes", "0.02", "--env-args", small, "--out", folder]
+    done = seekgym(*command)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"learned.*\d\.\d{3}", done.stdout)
+    again = seekgym(*command)
+    assert again.returncode == 2
+    assert "resume it (--resume)" in again.stderr
+    env = ["--env", "seekgym/PhantomMenu-v0", "--episodes", "2", "--out", out]
+    played = seekgym("bench", "--agent", "sb3", "--model", folder, *env)
+    assert played.returncode == 0, played.stderr
+    assert "sb3" in played.stdout
+
+
+def test_resuming_needs_the_folder():
+    done = seekgym("train", "sb3", "--resume")
+    assert done.returncode == 2
+    assert "--resume needs --out" in done.stderr

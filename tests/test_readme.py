@@ -25,6 +25,7 @@ def test_the_python_code_runs(capsys):
             "team",
             "grep",
             "web",
+            "training",
             "training_environments",
         )
     )

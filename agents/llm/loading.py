@@ -1,6 +1,11 @@
 """Load a language model onto a device, and tell one set of weights from another."""
 
 import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
@@ -14,7 +19,15 @@ from ...corpora.errors import ConfigurationError
 from .models import find_model
 from .tiny import tiny_model
 
-__all__ = ["check_vocabulary", "load_model", "weights_fingerprint"]
+__all__ = [
+    "check_vocabulary",
+    "load_model",
+    "save_options",
+    "saved_options",
+    "weights_fingerprint",
+]
+
+_OPTIONS = "policy.json"  # beside the weights: how the model was trained to play
 
 
 def load_model(
@@ -53,6 +66,29 @@ def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
             f"the tokenizer has {len(tokenizer)} tokens, the model knows {known}; pass the "
             "model's own tokenizer, or call model.resize_token_embeddings"
         )
+
+
+def save_options(path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
+    """Write a policy's options into the folder of its model."""
+    text = json.dumps(dict(options), indent=2) + "\n"
+    (Path(path) / _OPTIONS).write_text(text, encoding="utf-8")
+
+
+def saved_options(name: str) -> dict[str, Any]:
+    """Return the options that lie beside a model; none if there are none.
+
+    Raises:
+        ConfigurationError: The file cannot be read.
+    """
+    if name == "tiny":
+        return {}
+    path = Path(find_model(name).path) / _OPTIONS
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{path}: no options of a policy ({error})") from None
 
 
 def weights_fingerprint(model: PreTrainedModel) -> str:

@@ -1,5 +1,6 @@
 """A policy that is a language model on this machine."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -17,7 +18,13 @@ from .constraint import Guide
 from .context import Compaction, get_compaction
 from .decoder import Decoder
 from .formats import Format
-from .loading import check_vocabulary, load_model, weights_fingerprint
+from .loading import (
+    check_vocabulary,
+    load_model,
+    save_options,
+    saved_options,
+    weights_fingerprint,
+)
 from .sampling import Sampler, log_softmax
 from .scoring import check_log_probs, evaluation_mode
 from .stops import StopWatch
@@ -64,6 +71,8 @@ class LocalPolicy(Policy):
         compaction: What to do when the context is full: ``drop-oldest``, ``keep-last``,
             ``summarize``, or a ``Compaction``.
         has_template: Whether to use the chat template; by default if there is one.
+        has_instructions: Whether it reads the protocol's instructions; a model that was trained
+            to play knows them.
 
     Raises:
         ConfigurationError: An argument is out of range or unknown.
@@ -85,6 +94,7 @@ class LocalPolicy(Policy):
         is_constrained: bool = False,
         compaction: str | Compaction = "drop-oldest",
         has_template: bool | None = None,
+        has_instructions: bool = True,
     ) -> None:
         check_at_least("max_new_tokens", max_new_tokens, 1)
         check_vocabulary(model, tokenizer)
@@ -99,6 +109,7 @@ class LocalPolicy(Policy):
         self.sampler = Sampler(temperature, top_k, top_p)
         self.batch_size = batch_size
         self.is_constrained = is_constrained
+        self.has_instructions = has_instructions
         self.layout = Format(tokenizer, has_template=has_template)
         self.limits = Limits(max_context, max_new_tokens, get_compaction(compaction))
         self._texts = _token_texts(tokenizer, self.layout)
@@ -112,7 +123,7 @@ class LocalPolicy(Policy):
         """Load a model: a folder, a GGUF file, a hub name, ``smollm2-135m`` or ``tiny``.
 
         Args:
-            model: Where it is.
+            model: Where it is; options that ``save`` wrote beside it are defaults.
             dtype: The type of its weights, as transformers calls it.
             device: Where it runs; a GPU if there is one.
             options: As the constructor takes them.
@@ -121,7 +132,22 @@ class LocalPolicy(Policy):
             ConfigurationError: There is no such model, or an option is unknown.
         """
         loaded, tokenizer = load_model(model, dtype=dtype, device=device)
-        return cls(loaded, tokenizer, **{"name": model, **_DEFAULTS.get(model, {}), **options})
+        defaults = {"name": model, **_DEFAULTS.get(model, {}), **saved_options(model)}
+        return cls(loaded, tokenizer, **{**defaults, **options})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write model, tokenizer and options into a folder that ``from_pretrained`` takes."""
+        self.model.save_pretrained(path)
+        self.tokenizer.save_pretrained(path)
+        save_options(
+            path,
+            {
+                "protocol": self.protocol,
+                "max_context": self.limits.max_context,
+                "max_new_tokens": self.limits.max_new_tokens,
+                "has_instructions": self.has_instructions,
+            },
+        )
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -135,6 +161,7 @@ class LocalPolicy(Policy):
             "compaction": repr(self.limits.compaction),
             "is_constrained": self.is_constrained,
             "has_template": self.layout.has_template,
+            "has_instructions": self.has_instructions,
             "weights": weights_fingerprint(self.model),
         }
 
@@ -172,7 +199,13 @@ class LocalPolicy(Policy):
         if episode.protocol is None:
             raise ConfigurationError("a local policy writes text: the episode needs a protocol")
         watch = self._watch(episode.protocol.stop)
-        slot = _Slot(Talk(episode, self.layout, self._limits_for(episode.protocol)), watch)
+        talk = Talk(
+            episode,
+            self.layout,
+            self._limits_for(episode.protocol),
+            has_instructions=self.has_instructions,
+        )
+        slot = _Slot(talk, watch)
         self._guide(slot)
         return slot
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...corpora.errors import ConfigurationError, MissingExtraError
+from ..training.run import newest_checkpoint
 
 __all__ = ["SHIPPED_MODELS", "ModelSource", "ShippedModel", "find_model"]
 
@@ -52,6 +53,8 @@ class ModelSource:
 def find_model(name: str) -> ModelSource:
     """Return where a model lies: a shipped one, a folder, a GGUF file, or a name on the hub.
 
+    The folder of a training run stands for the model of its newest checkpoint.
+
     Example:
         >>> find_model("some-organisation/some-model").path
         'some-organisation/some-model'
@@ -65,7 +68,7 @@ def find_model(name: str) -> ModelSource:
         return _gguf(_in_wheel(name, SHIPPED_MODELS[name]))
     path = Path(name).expanduser()
     if name and path.is_dir():
-        return ModelSource(str(path))
+        return ModelSource(str(_in_run(path)))
     if path.is_file() and path.suffix == ".gguf":
         return _gguf(path)
     if path.is_file():
@@ -80,6 +83,12 @@ def find_model(name: str) -> ModelSource:
     if close := difflib.get_close_matches(name, SHIPPED_MODELS, n=1):
         raise ConfigurationError(f"unknown model {name!r}; did you mean {close[0]!r}?")
     return ModelSource(name)
+
+
+def _in_run(path: Path) -> Path:
+    """Return the model of a run's newest checkpoint, or the folder itself if it is no run."""
+    checkpoint = newest_checkpoint(path)
+    return path if checkpoint is None else checkpoint / "model"
 
 
 def _in_wheel(name: str, model: ShippedModel) -> Path:

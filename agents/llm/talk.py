@@ -44,18 +44,27 @@ class Talk:
         episode: What is played.
         layout: Turns texts into ids.
         limits: Budgets and compaction.
+        has_instructions: Whether the context begins with the protocol's instructions.
 
     Raises:
         ConfigurationError: The instructions and the question leave too little room.
     """
 
-    def __init__(self, episode: RunningEpisode, layout: Format, limits: Limits) -> None:
+    def __init__(
+        self,
+        episode: RunningEpisode,
+        layout: Format,
+        limits: Limits,
+        *,
+        has_instructions: bool = True,
+    ) -> None:
         self.episode = episode
         self.generator = episode.generator
         self.guide: Guide | None = None
         self._layout = layout
         self._limits = limits
-        self._start = layout.start(episode.system_prompt, episode.question)
+        self._instructions = episode.system_prompt if has_instructions else ""
+        self._start = layout.start(self._instructions, episode.question)
         self._notice = layout.observation(_DROPPED)
         self._observation_limit = self._room_for_an_observation()
         self._segments: list[Segment] = []
@@ -146,7 +155,7 @@ class Talk:
         self._is_summary = False
         head = [*self._layout.plain(_FOUND), *summary]
         episode = self.episode
-        start = self._layout.start(episode.system_prompt, episode.question, extra=head)
+        start = self._layout.start(self._instructions, episode.question, extra=head)
         self._compact(start)
         self._reply_start = len(self.ids)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
@@ -20,6 +20,21 @@ __all__ = ["tiny_model", "world_tokenizer"]
 
 _POSITIONS = 4096
 _END = "<|end|>"
+# What no token reaches over: a tag, a lower-case word with the space before it, a digit, and in
+# every other word a syllable that ends in its vowel. So an invented name takes the same few
+# tokens wherever it stands, and every name is made of tokens that many names have.
+_PIECE = (
+    r"</?[a-z]+>"
+    r"| [a-z]+"
+    r"| ?[A-Z][b-df-hj-np-tv-z]*[aeiou]?"
+    r"|[b-df-hj-np-tv-z]+[aeiou]?"
+    r"|[aeiou]"
+    r"| ?[0-9]"
+    r"| ?[^\sA-Za-z0-9<]+"
+    r"| ?<"
+    r"|\s"
+)
+_WORLDS = 4  # whose names the tokenizer sees
 
 
 def tiny_model(
@@ -62,18 +77,18 @@ def tiny_model(
 def world_tokenizer(
     texts: Iterable[str] | None = None, *, vocabulary: int = 2048
 ) -> PreTrainedTokenizerFast:
-    """Return a byte-level BPE tokenizer trained on the text of worlds.
+    """Return a byte-level BPE tokenizer trained on the text of worlds, by syllables.
 
     Args:
-        texts: What to train it on; by default the articles of an invented universe and the
-            instructions of every protocol.
+        texts: What to train it on; by default the articles of invented universes, questions,
+            and the instructions and tags of every protocol.
         vocabulary: How many tokens, at least 257.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Digits(individual_digits=True),
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            pre_tokenizers.Split(Regex(_PIECE), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
@@ -88,8 +103,12 @@ def world_tokenizer(
 
 
 def _world_texts() -> Iterable[str]:
-    world = PhantomWorld(500)
-    yield from (f"{document.title}\n{document.text}" for document in world.corpus)
+    for seed in range(_WORLDS):
+        world = PhantomWorld(500, world_seed=seed)
+        yield from (f"{document.title}\n{document.text}" for document in world.corpus)
     tools: list[ToolSignature] = [Answer.signature]
     for protocol in PROTOCOLS.values():
         yield protocol(tools).system_prompt()
+    tags = ("search", "information", "answer", "think")
+    words = "Question: Who is the What is the 1. [p1] 2. [p2] [p3]"
+    yield from ["".join(f"<{tag}></{tag}>" for tag in tags) + f"\n\n{words}\n"] * _WORLDS * 500

@@ -27,6 +27,8 @@ OUTCOME = (
     "failure",
     "valid",
     "gold_answers",
+    "entities",
+    "hops",
 )
 
 
@@ -37,18 +39,19 @@ def play(
     seed: int | None = None,
     options: dict[str, Any] | None = None,
 ) -> Trajectory:
-    """Play one episode and return it."""
+    """Play one episode and return it; of an observation in numbers, the text is kept."""
     question, info = env.reset(seed=seed, options=options)
     first, observation = info, question
     agent.reset(observation, info)
     turns, is_over = [], False
+    question = info.get("text", question)
     while not is_over:
         action = agent.act(observation, info)
         observation, reward, terminated, truncated, info = env.step(action)
         turns.append(
             Turn(
                 action,
-                observation,
+                info.get("text", observation),
                 float(reward),
                 info["reward_terms"],
                 info["error"],
@@ -87,6 +90,7 @@ def replay(trajectory: Trajectory, env: gym.Env[Any, Any] | None = None) -> list
     if env is None:
         env = _made_again(trajectory)
     question, info = env.reset(seed=trajectory.seed, options={"task": trajectory.task_id})
+    question = info.get("text", question)
     differences = []
     if info["env_hash"] != trajectory.env_hash:
         differences.append(f"env_hash is {info['env_hash']}, was {trajectory.env_hash}")
@@ -98,7 +102,7 @@ def replay(trajectory: Trajectory, env: gym.Env[Any, Any] | None = None) -> list
             return [*differences, f"the episode ended before turn {number}"]
         observation, reward, terminated, truncated, info = env.step(turn.action)
         is_over = terminated or truncated
-        if observation != turn.observation:
+        if info.get("text", observation) != turn.observation:
             differences.append(f"turn {number}: the observation differs")
         if reward != turn.reward or info["reward_terms"] != turn.reward_terms:
             differences.append(f"turn {number}: the reward is {reward}, was {turn.reward}")

@@ -121,6 +121,7 @@ class RunningEpisode:
         self.is_over = False
         self._cost = Cost()
         self.question, self.info = env.reset(seed=plan.seed, options=dict(plan.options))
+        self.question = self.info.get("text", self.question)
         self._first = self.info
         self.system_prompt: str = self.info.get("system_prompt", "")
         if plan.start is not None:
@@ -262,7 +263,7 @@ class RunningEpisode:
         self.is_over = terminated or truncated
         return Turn(
             action,
-            observation,
+            self.info.get("text", observation),
             float(reward),
             self.info["reward_terms"],
             self.info["error"],

@@ -2,9 +2,9 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from ...corpora.errors import ConfigurationError
 from ..actions import Action, ToolCall, ToolSignature
@@ -92,6 +92,38 @@ class Protocol(ABC):
         raise ConfigurationError(
             f"protocol {self.name!r} has no forms, so decoding cannot be constrained to its calls"
         )
+
+    def write(self, call: ToolCall, *, space: str = "") -> str:
+        """Return a text that ``decode`` takes for a call.
+
+        Args:
+            call: The call, its arguments in the order of the tool's parameters.
+            space: What to put before each argument, for tokenizers that give a word other tokens
+                after a space than after a tag.
+
+        Raises:
+            ConfigurationError: The protocol has no form for the call, or cannot hold its text.
+        """
+        wanted = {name: str(value) for name, value in call["arguments"].items()}
+        for form in self.forms():
+            text = _fill(form, [space + value for value in wanted.values()])
+            read = None if text is None else self.decode(text)
+            if text is None or not isinstance(read, Mapping) or read.get("name") != call["name"]:
+                continue
+            given: Any = read.get("arguments", {})
+            found = {name: str(value).strip() for name, value in given.items()}
+            if found == {name: value.strip() for name, value in wanted.items()}:
+                return text
+        raise ConfigurationError(f"protocol {self.name!r} cannot say {dict(call)!r:.200}")
+
+
+def _fill(form: Form, values: Sequence[str]) -> str | None:
+    """Return a form with its blanks filled in; None if there are not as many as values."""
+    blanks = sum(isinstance(part, Blank) for part in form)
+    if blanks != len(values):
+        return None
+    left = iter(values)
+    return "".join(part if isinstance(part, str) else next(left) + part.end for part in form)
 
 
 def make_call(

@@ -9,6 +9,7 @@ from ...corpora.errors import ConfigurationError, raise_unknown
 from ...corpora.retrieval import Hit
 from ..actions import ToolCall
 from ..base import SearchEnv
+from ..menu_tools import AssignMenu
 from ..rules import RuleOptions, Rules, check_at_least
 from ..summaries import summarise
 from ..tools import Answer, Search, ToolResult
@@ -54,6 +55,8 @@ class TeamLeaderEnv(SearchEnv):
 
     Versions: v0, the first.
     """
+
+    menu_tools = AssignMenu()
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import pettingzoo  # type: ignore[import-untyped]
+from gymnasium.envs.registration import WrapperSpec
 
 __all__ = ["ENVIRONMENTS", "TEAM_CONFIGURATIONS", "Environment", "register_all"]
 
@@ -20,7 +21,9 @@ class Environment(NamedTuple):
         is_large: Making it takes more than ten seconds: played only when it is asked for.
         golden: What else the class is called with for the golden transcript, where an episode
             depends on the interpreter.
-        is_text: Its actions are tool calls; if not, they are places of a ``Discrete`` space.
+        is_menu: It is shown as a menu of choices in numbers: Features(Menu(...)). A vector of it
+            is Gymnasium's.
+        is_text: Its class takes tool calls; if not, places of a ``Discrete`` space.
     """
 
     id: str
@@ -29,6 +32,7 @@ class Environment(NamedTuple):
     arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
     is_large: bool = False
     golden: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    is_menu: bool = False
     is_text: bool = True
 
 
@@ -40,6 +44,29 @@ ENVIRONMENTS = (
         "phantom:PhantomEnv",
         "an invented universe of 50 people",
         {"people": 50},
+    ),
+    Environment(
+        "seekgym/PhantomShort-v0",
+        "phantom:PhantomEnv",
+        "50 people, stated relations, 1 and 2 hops, searches that show one sentence",
+        {
+            "people": 50,
+            "hops": (1, 2),
+            "relations": (
+                "mother",
+                "father",
+                "wife",
+                "husband",
+                "sister",
+                "brother",
+                "daughter",
+                "son",
+                "friend",
+            ),
+            "hit_sentences": 1,
+            "k": 1,
+            "on_invalid": "end",
+        },
     ),
     Environment(
         "seekgym/Phantom-5k-v0",
@@ -171,6 +198,31 @@ ENVIRONMENTS = (
         "refine a query by the productions of a grammar, for numeric learners",
         is_text=False,
     ),
+    Environment(
+        "seekgym/PhantomMenu-v0",
+        "phantom:PhantomEnv",
+        "1 and 2 hops among 1,000 people, as a menu of choices in numbers",
+        {"people": 1_000, "hops": (1, 2), "relations": "easy", "max_turns": 8},
+        is_menu=True,
+    ),
+    Environment(
+        "seekgym/KnowledgeGraphMenu-v0",
+        "knowledge_graph:KnowledgeGraphEnv",
+        "KnowledgeGraphEasy as a menu of choices in numbers",
+        {"entities": 600, "kinds": ("simple", "chain"), "hops": (2, 2), "max_turns": 12},
+        is_menu=True,
+    ),
+    Environment(
+        "seekgym/QAMenu-v0",
+        "qa:QAEnv",
+        "QA as a menu of choices in numbers",
+        is_menu=True,
+    ),
+)
+
+_MENU = (
+    WrapperSpec("Menu", "seekgym.envs.wrappers.menu:Menu", {"size": 24}),
+    WrapperSpec("Features", "seekgym.envs.wrappers.features:Features", {}),
 )
 
 # Teams of several learning agents, for pettingzoo.make: id and arguments.
@@ -200,8 +252,11 @@ def register_all() -> None:
         gym.register(
             environment.id,
             entry_point=f"seekgym.envs.{environment.entry_point}",
-            vector_entry_point=f"seekgym.envs.{module}:make_vector",
+            vector_entry_point=None
+            if environment.is_menu
+            else f"seekgym.envs.{module}:make_vector",
             kwargs=dict(environment.arguments),
+            additional_wrappers=_MENU if environment.is_menu else (),
         )
     _register_teams()
 

@@ -1,15 +1,18 @@
 """Environments that are wrong in exactly one way each, with the check that must see it."""
 
 import threading
+from functools import partial
 from itertools import count
 from typing import ClassVar
 
 import numpy as np
 from gymnasium.spaces import Text
+from gymnasium.wrappers import OrderEnforcing
 
 from seekgym.corpora.errors import BackendError
-from seekgym.envs import QAEnv, SearchVectorEnv
+from seekgym.envs import ProtocolError, QAEnv, SearchVectorEnv
 from seekgym.envs.spaces import ToolCalls
+from seekgym.envs.wrappers import Features, Menu
 from seekgym.testing import Case
 
 
@@ -199,6 +202,60 @@ class ForgetsHowItWent(QAEnv):
         return super()._identity() | {"made": next(self.numbers)}
 
 
+class _GoldMenu(Menu):
+    def _make(self):
+        stop = super()._make()[-1]
+        gold = self._answer(self.search_env.task.answers[0], "answer", None, self._seen())
+        return [gold, stop]
+
+
+class _UnsortedMenu(Menu):
+    def _make(self):
+        return super()._make()[::-1]
+
+
+class _OpenMenu(Menu):
+    def action_masks(self):
+        return np.ones(self.size, dtype=bool)
+
+
+class _LenientMenu(Menu):
+    def _call(self, action):
+        call = super()._call(action)
+        return self.choices()[-1].call if isinstance(call, ProtocolError) else call
+
+
+class _TwiceMenu(Menu):
+    def _make(self):
+        made = super()._make()
+        return [*made, made[-1]._replace(label="stop unknown again")]
+
+
+class _DeadMenu(Menu):
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed, options=options)
+        return observation, info | {"action_mask": np.zeros(self.size, dtype=np.int8)}
+
+
+class _HashedFeatures(Features):
+    def features(self):
+        features = super().features()
+        features[0] = hash("x") % 1_000 / 1_000
+        return features
+
+
+def _make_hashed():
+    return _HashedFeatures(Menu(OrderEnforcing(QAEnv())))
+
+
+def menus_of(*kinds):
+    return [Case(partial(_make_menu, kind)) for kind in kinds]
+
+
+def _make_menu(kind):
+    return Features(kind(OrderEnforcing(QAEnv())))
+
+
 def make_swapped(num_envs, autoreset_mode):
     return _SwapsItsRewards(QAEnv(), num_envs, autoreset_mode=autoreset_mode)
 
@@ -223,9 +280,10 @@ WRONG = {
     "threads": [Case(SharesItsQueries)],
     "processes": [Case(DependsOnHashOrder)],
     "async_vector": [Case(DependsOnHashOrder)],
-    "shared_memory": [Case(ObservesGymnasiumText)],
+    "shared_memory": [Case(ObservesGymnasiumText), Case(_make_hashed)],
     "own_vector": [Case(QAEnv, make_swapped), Case(QAEnv, make_wrong_mode)],
     "oracle": [Case(PromisesTooMuch)],
     "random": [Case(PaysForAnything)],
     "replay": [Case(ForgetsHowItWent)],
+    "menu": menus_of(_GoldMenu, _UnsortedMenu, _OpenMenu, _LenientMenu, _TwiceMenu, _DeadMenu),
 }

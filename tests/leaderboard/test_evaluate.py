@@ -184,3 +184,19 @@ def test_episodes_are_told_as_they_are_played():
     told = []
     evaluate(["oracle"], [QA], episodes=30, on_played=lambda played: told.append(len(played)))
     assert told == [20, 10]
+
+
+def test_a_menu_is_played_by_those_who_can_choose():
+    menu = EnvironmentChoice("seekgym/PhantomMenu-v0", {"people": 50, "questions": 20})
+    found = evaluate(["random", "iterative", "oracle"], [menu, QA], episodes=10)
+    assert [(row.environment == menu.label, row.agent) for row in found.rows] == [
+        (True, "random"),
+        (True, "oracle"),
+        (False, "random"),
+        (False, "iterative"),
+        (False, "oracle"),
+    ]
+    returns = [row.metrics["return"].mean for row in found.rows]
+    assert returns[1] == 1.0 > returns[0] + 0.5
+    with pytest.raises(ConfigurationError, match=r"no agent that was named can play .*Menu"):
+        evaluate(["iterative"], [menu], episodes=1)

@@ -15,6 +15,7 @@ from .doctor import doctor
 from .episodes import list_environments, play, show
 from .index import index
 from .serving import serve_model, serve_site
+from .train import train
 from .trajectories import trajectories
 from .worlds import certify, world
 
@@ -38,6 +39,7 @@ app.command()(audit)
 app.command()(doctor)
 app.command()(index)
 app.add_typer(world, name="world")
+app.add_typer(train, name="train")
 
 
 def _show_version(is_asked: bool) -> None:

@@ -62,7 +62,7 @@ def bench(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="For local and chat: a folder, a GGUF file, or a model's name."),
+        typer.Option(help="For local, chat and sb3: a folder, a GGUF file, or a model's name."),
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="For chat: where a server that speaks OpenAI's API is.")

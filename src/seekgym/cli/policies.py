@@ -9,7 +9,7 @@ from ..envs.protocols import PROTOCOLS
 
 __all__ = ["POLICIES", "make_policies"]
 
-POLICIES = ("local", "chat")
+POLICIES = ("local", "chat", "sb3")
 
 
 def make_policies(names: list[str], *, model: str | None, **options: Any) -> list[Policy]:
@@ -28,13 +28,16 @@ def make_policies(names: list[str], *, model: str | None, **options: Any) -> lis
     asked = [name for name in POLICIES if name in names]
     if not asked and (model is not None or given):
         option = "--model" if model is not None else f"--{next(iter(given)).replace('_', '-')}"
-        raise ConfigurationError(f"{option} is for --agent local or --agent chat")
+        also = ", or for --agent sb3" if model is not None else ""
+        raise ConfigurationError(f"{option} is for --agent local or --agent chat{also}")
     return [_make(name, model, given) for name in asked]
 
 
 def _make(name: str, model: str | None, options: dict[str, Any]) -> Policy:
     if model is None:
         raise ConfigurationError(f"--agent {name} needs --model")
+    if name == "sb3":
+        return _make_learned(model, options)
     from ..agents import llm  # torch and transformers: only when they are asked for
 
     options = dict(options)
@@ -53,6 +56,16 @@ def _make(name: str, model: str | None, options: dict[str, Any]) -> Policy:
         options["concurrency"] = concurrency
     chat: Policy = llm.ChatPolicy(base_url=base_url, model=model, **options)
     return chat
+
+
+def _make_learned(path: str, options: dict[str, Any]) -> Policy:
+    if options:
+        option = f"--{next(iter(options)).replace('_', '-')}"
+        raise ConfigurationError(f"{option} is for --agent local or --agent chat, not for sb3")
+    from ..agents.training.playing import ChoosingPlayer  # torch: only when it is asked for
+    from ..agents.training.sb3 import load_policy
+
+    return ChoosingPlayer(load_policy(path), f"sb3 {path}")
 
 
 def _check_local(model: str, protocol: str | None) -> None:

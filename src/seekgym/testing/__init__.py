@@ -19,6 +19,7 @@ from .contract import (
     check_rewards,
     check_spaces,
 )
+from .menus import check_menu
 from .players import check_oracle, check_random, check_replay
 from .probe import Case, CheckFailedError, failing
 from .sameness import (
@@ -56,6 +57,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
         check_oracle,
         check_random,
         check_replay,
+        check_menu,
     )
 }
 

@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from ..envs.base import SearchEnv
+from ..envs.wrappers.menu import Menu, find_menu
 
 __all__ = [
     "HOSTILE",
@@ -22,6 +23,7 @@ __all__ = [
     "actions_for",
     "digest",
     "failing",
+    "plain",
     "play_script",
     "record",
 ]
@@ -65,6 +67,9 @@ HOSTILE: tuple[Any, ...] = (
     {"name": "search", "arguments": {("a", 1): "x"}},
     _Unspeakable(),
     3.5,
+    -1,
+    10**30,
+    np.array([0.5, 1.0]),
 )
 
 
@@ -112,6 +117,15 @@ class Case:
         if not isinstance(env, SearchEnv):
             raise CheckFailedError(f"{type(env).__name__} is no SearchEnv")
         return env
+
+    def view(self) -> gym.Env[Any, Any]:
+        """Make it and return what its players see, without what ``gym.make`` puts around."""
+        env = self.make()
+        return env if find_menu(env) is not None else env.unwrapped
+
+    def menu(self) -> Menu | None:
+        """Make it and return its menu; None if it has none."""
+        return find_menu(self.make())
 
 
 def _make(env_id: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
@@ -165,7 +179,19 @@ def digest(make: Callable[[], gym.Env[Any, Any]], count: int, seed: int) -> str:
     env = make()
     played = record(env, actions_for(env, count, seed=seed), seed=seed)
     env.close()
-    return hashlib.sha256(repr(played).encode("utf-8", "backslashreplace")).hexdigest()
+    text = repr([plain(step) for step in played])
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Return what came back in plain Python values, which compare and print as a whole."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in sorted(value.items())}
+    if isinstance(value, np.ndarray):
+        return [value.dtype.kind, [plain(item) for item in value.tolist()]]
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    return value
 
 
 @contextmanager
