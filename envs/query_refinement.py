@@ -56,11 +56,11 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
     not offered again. ``info["action_mask"]`` and ``action_masks()`` say what is legal,
     ``labels()`` what each place stands for. An illegal action costs a turn.
 
-    Reward: ``ndcg``, the change of nDCG@k by a request; ``inaction``, -1 for stopping without a
-    clause; ``empty``, -1 for a request without results, which leaves the results as they were.
-    The changes add up to the final nDCG minus the first: nothing is counted twice. (The
-    published code pays that difference once more on stop, and divides by the gain of k relevant
-    documents; here the best ranking has as many as there are.)
+    Reward: ``ndcg``, the change of nDCG@k by a request; ``inaction``, -1 for ending without a
+    clause, by stop or by a spent budget; ``empty``, -1 for a request without results, which
+    leaves the results as they were. The changes add up to the final nDCG minus the first:
+    nothing is counted twice. (The published code pays that difference once more on stop, and
+    divides by the gain of k relevant documents; here the best ranking has as many as there are.)
 
     Ends: terminated by stop and by a request without results; truncated after ``requests``
     requests, that of the question included, and after ``max_turns`` productions.
@@ -161,7 +161,6 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
             episode.refused += 1
         elif place == STOP:
             episode.messages += (Message("agent", "stop"),)
-            terms["inaction"] = 0.0 if episode.query.clauses else _PENALTY
             is_ended = True
         else:
             episode.messages += (Message("agent", self.labels()[place]),)
@@ -177,6 +176,8 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
                 is_ended = not is_found
         is_spent = episode.requests >= self.requests or episode.turn >= self.max_turns
         episode.is_over = is_ended or is_spent
+        if episode.is_over and not episode.query.clauses:
+            terms["inaction"] = _PENALTY
         info = self._info(episode, documents, len(episode.seen) - known)
         info |= {"error": error, "reward_terms": terms}
         if episode.is_over:
@@ -197,6 +198,12 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
     def labels(self) -> tuple[str, ...]:
         """Return what each production stands for now; "" where there is no term."""
         return self.grammar.labels(self._begun().menu)
+
+    def describe(self) -> str:
+        """Return what was said last, and what may be chosen now: for people."""
+        labels = [self.labels()[place] for place in np.flatnonzero(self.action_masks())]
+        said = self._begun().transcript()[-1]
+        return f"{said.text}\nChoices: {', '.join(labels)}"
 
     def clauses(self) -> dict[tuple[int, ...], Clause]:
         """Return each clause that can be begun and completed now, by its productions."""

@@ -130,6 +130,16 @@ def test_a_person_plays():
     assert "Left the game" in seekgym("play", "seekgym/QA-v0", stdin="search x\n").stdout
 
 
+def test_a_person_refines_a_query():
+    typed = "titles: Lisbon\nadd\ntitles: Lisbon\nstop\n"
+    done = seekgym("play", "seekgym/QueryRefinement-v0", "--seed", "0", stdin=typed)
+    assert done.returncode == 0
+    assert "is none of 0 to 29" not in done.stdout  # a name that is no choice now is still known
+    assert "Query: Lisbon" in done.stdout
+    assert "Choices: stop, add, require, forbid" in done.stdout
+    assert "Return 0.57." in done.stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -311,15 +311,13 @@ def play_returns(
 ) -> list[float]:
     """Return what a policy earns in so many episodes; the seed draws them."""
     seeds = np.random.SeedSequence([seed, 1]).generate_state(episodes)
-    menu = find_menu(env)
     returns = []
     for episode_seed in seeds:
-        observation, _ = env.reset(seed=int(episode_seed))
+        observation, info = env.reset(seed=int(episode_seed))
         total, is_over = 0.0, False
         while not is_over:
-            mask = menu.action_masks() if menu is not None else None
-            action = policy.choose(observation, mask)
-            observation, reward, terminated, truncated, _ = env.step(action)
+            action = policy.choose(observation, info.get("action_mask"))
+            observation, reward, terminated, truncated, info = env.step(action)
             total += float(reward)
             is_over = terminated or truncated
         returns.append(total)

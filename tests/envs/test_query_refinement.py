@@ -193,6 +193,14 @@ def test_stopping_and_empty_results_are_paid_as_stated():
     assert (info["ndcg"], info["documents"], info["query"]) == (1, (), "+title:Pear +title:Apple")
 
 
+def test_an_agent_that_is_never_legal_is_paid_as_one_that_stops():
+    env = QueryRefinementEnv(max_turns=3)
+    env.reset(seed=0)
+    rewards = [env.step(9)[1] for _ in range(3)]
+    assert rewards == [0.0, 0.0, -1.0]
+    assert env.snapshot().episode.is_over
+
+
 def test_a_question_that_finds_nothing_begins_without_results():
     env = tiny([("Apple", "a fruit")], "xyzzy", ["d0"])
     observation, info = env.reset(seed=0)
