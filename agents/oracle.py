@@ -5,9 +5,11 @@ from typing import Any, cast
 
 import gymnasium as gym
 
+from ..envs.query_refinement import QueryRefinementEnv
 from ..envs.wrappers.menu import find_menu
 from .base import Agent
 from .menus import choose_by_gold
+from .refinement import RefinementOracle
 
 __all__ = ["OracleAgent"]
 
@@ -20,7 +22,8 @@ class OracleAgent(Agent):
     the proof has failed, and the answer is "unknown". Of a task without a proof, the titles of
     the evidence are searched for, and a document that is not shown is read by its id.
 
-    Of a menu it takes what leads to the gold answer: the best return that the menu allows.
+    Of a menu it takes what leads to the gold answer: the best return that the menu allows. A
+    query is refined as ``RefinementOracle`` does it.
     """
 
     name = "oracle"
@@ -30,9 +33,14 @@ class OracleAgent(Agent):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
         self._menu = find_menu(env)
+        is_refined = isinstance(env.unwrapped, QueryRefinementEnv)
+        self._refiner = RefinementOracle(env) if is_refined else None
 
     def reset(self, observation: Any, info: dict[str, Any]) -> None:
         """Plan the searches."""
+        if self._refiner is not None:
+            self._refiner.reset(observation, info)
+            return
         self._search_env = cast(Any, self.env.unwrapped)
         self._task = self._search_env.task
         steps = [(step.query, step.document) for step in self._task.proof] or [
@@ -43,6 +51,8 @@ class OracleAgent(Agent):
 
     def act(self, observation: Any, info: dict[str, Any]) -> Any:
         """Return the next call of the plan."""
+        if self._refiner is not None:
+            return self._refiner.act(observation, info)
         if self._menu is not None:
             return choose_by_gold(self._menu)
         self._shown.update(info["documents"])

@@ -1,7 +1,5 @@
-"""Players of query refinement: chance, a teacher that follows relevance feedback, the optimum."""
+"""Players of query refinement: a teacher that follows relevance feedback, and the optimum."""
 
-import copy
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,34 +14,16 @@ from ..envs.query_refinement import QueryRefinementEnv
 from ..envs.scoring import ndcg
 from .base import Agent
 
-__all__ = ["RandomRefiner", "RefinementOracle", "RocchioTeacher"]
+__all__ = ["RefinementOracle", "RocchioTeacher"]
 
 _CLOSE = 1e-12
-
-
-class RandomRefiner(Agent):
-    """Chooses among the legal productions at random; the draw depends on the task alone."""
-
-    name = "random-refiner"
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
-        self._actions = copy.deepcopy(env.action_space)
-
-    def reset(self, observation: Any, info: dict[str, Any]) -> None:
-        """Seed the draw by the task."""
-        digest = hashlib.sha256(info["task_id"].encode()).digest()
-        self._actions.seed(int.from_bytes(digest[:4], "big"))
-
-    def act(self, observation: Any, info: dict[str, Any]) -> Any:
-        """Return a random legal production."""
-        return int(self._actions.sample(mask=info["action_mask"]))
 
 
 class _Refiner(Agent):
     """Plays clauses: what it decides on, it plays production by production."""
 
     sees_gold = True
+    plays_menus = True
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)

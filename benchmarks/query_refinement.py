@@ -19,8 +19,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 import seekgym  # noqa: F401 - registers the environments
-from seekgym.agents import Agent
-from seekgym.agents.refinement import RandomRefiner, RefinementOracle, RocchioTeacher
+from seekgym.agents import Agent, RandomAgent
+from seekgym.agents.refinement import RefinementOracle, RocchioTeacher
 
 ENV = "seekgym/QueryRefinement-v0"
 WORLDS = ("qa:hotpotqa-100", "phantom:people=1000,hops=(1, 2),questions=100")
@@ -66,7 +66,7 @@ def measure(world: str, seconds: float, seeds: int) -> list[dict[str, Any]]:
     """Return a row for each player."""
     env = gym.make(ENV, world=world, split="test")
     rows = []
-    agents: tuple[type[Agent], ...] = (RandomRefiner, RocchioTeacher, RefinementOracle)
+    agents: tuple[type[Agent], ...] = (RandomAgent, RocchioTeacher, RefinementOracle)
     for agent_class in agents:
         agent = agent_class(env)
         rows.append(row(world, agent.name, play(env, agent.reset, agent.act)))

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self, overload
 from .errors import CorpusError
 from .text import replace_surrogates
 
-__all__ = ["Corpus", "Document", "Record", "fault_of_id", "read_jsonl"]
+__all__ = ["Corpus", "Document", "Record", "fault_of_id", "read_jsonl", "with_tuples"]
 
 _MAX_ID_CHARS = 200
 _ID_FIELDS = ("id", "evidence", "links", "document")
@@ -259,6 +259,18 @@ def fault_of_id(document_id: str) -> str | None:
     if _NOT_IN_IDS.search(document_id):
         return f"{document_id!r:.60} holds a bracket or a control character"
     return None
+
+
+def with_tuples(value: Any) -> Any:
+    """Return a value read from JSON with tuples for its lists, as arguments have them.
+
+    Example:
+        >>> with_tuples({"hops": [1, 2]})
+        {'hops': (1, 2)}
+    """
+    if isinstance(value, Mapping):
+        return {key: with_tuples(item) for key, item in value.items()}
+    return tuple(map(with_tuples, value)) if isinstance(value, list) else value
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> Iterator[Record]:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from ..corpora.errors import BackendError
-from ..corpora.retrieval import Hit, Retriever
+from ..corpora.retrieval import FieldedQuery, Hit, Retriever
 
 __all__ = ["BrokenRetriever", "Rankings", "retrieve"]
 
@@ -19,6 +19,10 @@ class BrokenRetriever:
     name = "broken"
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Raise a BackendError."""
+        raise BackendError("this backend is broken on purpose")
+
+    def rank(self, queries: Sequence[FieldedQuery], k: int) -> list[list[Hit]]:
         """Raise a BackendError."""
         raise BackendError("this backend is broken on purpose")
 

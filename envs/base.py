@@ -3,11 +3,9 @@
 import copy
 import hashlib
 import json
-from abc import ABC
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import gymnasium as gym
 from gymnasium.error import ResetNeeded
 
 from ..corpora.documents import Corpus
@@ -21,6 +19,7 @@ from .backend import BrokenRetriever, Rankings, retrieve
 from .calls import read_call
 from .episode import Call, Episode, Message, Pending, Snapshot
 from .findings import Finding
+from .game import Game
 from .menu_tools import MenuTools
 from .outcome import Outcome
 from .rewards import best_return, reward_range
@@ -37,7 +36,7 @@ _SPENT = "\n\nThe turn budget is spent; the episode is over."
 Step = tuple[str, float, bool, bool, dict[str, Any]]
 
 
-class SearchEnv(gym.Env[str, Action], ABC):
+class SearchEnv(Game[str, Action]):
     """An environment in which an agent searches a corpus to answer a question.
 
     Observation: a text. The first is the question; then each is what the tool gave.
@@ -65,6 +64,7 @@ class SearchEnv(gym.Env[str, Action], ABC):
         render_mode: None, ``"ansi"`` or ``"html"``.
     """
 
+    score_keys = ("answer", "exact_match", "f1", "cover_exact_match", "evidence_recall")
     tasks_argument: ClassVar[str | None] = None  # the argument that says how many tasks there are
     menu_tools: ClassVar[MenuTools | None] = None  # how wrappers.Menu speaks its tools
     metadata: dict[str, Any] = {"render_modes": ["ansi", "html"], "render_fps": 1}  # noqa: RUF012
@@ -249,6 +249,10 @@ class SearchEnv(gym.Env[str, Action], ABC):
         """Return the call that answers, with what was seen of the evidence where it is asked."""
         return {"name": "answer", "arguments": {"text": text}}
 
+    def opening_action(self) -> ToolCall:
+        """Return a call that may begin an episode and does not end it: for the kit."""
+        return self.search_call("first")
+
     def break_backend(self) -> ToolCall:
         """Put a backend in place that fails, and return a call that asks it: for the kit."""
         self.retriever = BrokenRetriever()
@@ -261,6 +265,11 @@ class SearchEnv(gym.Env[str, Action], ABC):
     def findings(self) -> list[Finding]:
         """Return what the environment says of its own tasks, for a certificate."""
         return []
+
+    @property
+    def max_turns(self) -> int:
+        """How many turns an episode has at most."""
+        return self.rules.max_turns
 
     @property
     def env_hash(self) -> str:

@@ -92,12 +92,18 @@ class QueryEpisode:
         """The clauses as they are read."""
         return query_text(self.query, self.words)
 
+    @property
+    def said(self) -> str:
+        """The latest message, in words."""
+        return _in_words(self.messages[-1]).text
+
     def transcript(self) -> tuple[Message, ...]:
         """Return every message so far, in words."""
-        return tuple(
-            Message("environment", message.describe()) if isinstance(message, Request) else message
-            for message in self.messages
-        )
+        return tuple(map(_in_words, self.messages))
+
+
+def _in_words(message: Message | Request) -> Message:
+    return Message("environment", message.describe()) if isinstance(message, Request) else message
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,18 @@ import json
 import operator
 from typing import Any, Literal
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ..corpora.errors import BackendError, ConfigurationError, raise_unknown
-from ..corpora.retrieval import Clause, FieldedQuery, fielded_retriever
+from ..corpora.retrieval import Clause, FieldedQuery, FieldedRetriever, fielded_retriever
 from ..corpora.tasks import Task, TaskSet
 from . import transcript
+from .backend import BrokenRetriever
 from .episode import Message
+from .game import Game
 from .query_episode import QueryEpisode, QuerySnapshot, Request
 from .query_features import QueryFeatures
 from .query_grammar import STOP, Grammar, TermReader
@@ -36,7 +37,7 @@ _NEXT = {
 }
 
 
-class QueryRefinementEnv(gym.Env[np.ndarray, int]):
+class QueryRefinementEnv(Game[np.ndarray, int]):
     """Refine a query, clause by clause, until the evidence stands at the top of its results.
 
     Task: a question of the world, whose evidence documents are relevant. The query begins with
@@ -48,7 +49,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
 
     Observation: a fixed row of numbers in [0, 1] (``features.names``) about the query, its
     results and each term on offer. ``info["query"]``, ``info["results"]`` and ``info["terms"]``
-    say it in words, and so does ``render()``.
+    say it in words, and so do ``info["text"]`` and ``render()``.
 
     Actions: a production of the grammar in ``query_grammar``, the left-most symbol first: stop,
     add, require or forbid; title or contents; a term. Terms come from the question, from titles
@@ -82,6 +83,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
     Versions: v0, the first.
     """
 
+    score_keys = ("ndcg", "first_ndcg", "evidence_recall")
     metadata: dict[str, Any] = {"render_modes": ["ansi", "html"], "render_fps": 1}  # noqa: RUF012
     reward_range = (-1.0, 1.0)
     best_return = 1.0
@@ -111,18 +113,19 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
         self.source.all_tasks = _with_evidence(self.source.all_tasks)
         self.source.tasks = _with_evidence(self.source.tasks)
         self.corpus, self.tasks = self.source.corpus, self.source.tasks
-        self.retriever = fielded_retriever(self.corpus)
-        self.k, self.requests, self.max_turns = k, requests, max_turns
+        fielded = fielded_retriever(self.corpus)
+        self.retriever: FieldedRetriever | BrokenRetriever = fielded
+        self.k, self.requests, self._max_turns = k, requests, max_turns
         self.render_mode = render_mode
         self.grammar = Grammar(terms)
-        self._reader = TermReader(self.corpus, self.retriever)
+        self._reader = TermReader(self.corpus, fielded)
         self.features = QueryFeatures(self._reader, self.grammar, k)
         self.action_space = Discrete(self.grammar.size)  # type: ignore[assignment]
         self.observation_space = Box(0.0, 1.0, (self.features.size,), np.float32)
         identity = [type(self).__name__, self.corpus.fingerprint, self.tasks.fingerprint]
-        numbers = [self.retriever.name, k, requests, terms, max_turns]
+        numbers = [fielded.name, k, requests, terms, max_turns]
         text = json.dumps([*identity, *numbers])
-        self.env_hash = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self._env_hash = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._episode: QueryEpisode | None = None
 
     def reset(
@@ -174,7 +177,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
                 terms["empty"] = 0.0 if is_found else _PENALTY
                 documents = episode.documents if is_found else ()
                 is_ended = not is_found
-        is_spent = episode.requests >= self.requests or episode.turn >= self.max_turns
+        is_spent = episode.requests >= self.requests or episode.turn >= self._max_turns
         episode.is_over = is_ended or is_spent
         if episode.is_over and not episode.query.clauses:
             terms["inaction"] = _PENALTY
@@ -199,11 +202,27 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
         """Return what each production stands for now; "" where there is no term."""
         return self.grammar.labels(self._begun().menu)
 
-    def describe(self) -> str:
-        """Return what was said last, and what may be chosen now: for people."""
-        labels = [self.labels()[place] for place in np.flatnonzero(self.action_masks())]
-        said = self._begun().transcript()[-1]
-        return f"{said.text}\nChoices: {', '.join(labels)}"
+    @property
+    def env_hash(self) -> str:
+        """A short hash of the arguments and the data."""
+        return self._env_hash
+
+    @property
+    def max_turns(self) -> int:
+        """How many productions an episode has at most."""
+        return self._max_turns
+
+    def opening_action(self) -> int:
+        """Return the production that begins a clause: for the kit."""
+        return next(iter(self.clauses()))[0]
+
+    def break_backend(self) -> int:
+        """Begin a clause over an index that fails, and return what completes it: for the kit."""
+        *begun, last = next(iter(self.clauses()))
+        for place in begun:
+            self.step(place)
+        self.retriever = BrokenRetriever()
+        return last
 
     def clauses(self) -> dict[tuple[int, ...], Clause]:
         """Return each clause that can be begun and completed now, by its productions."""
@@ -311,7 +330,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
         episode.is_over = True
         episode.messages += (Message("environment", _FAILURE),)
         info = self._info(episode, (), 0) | self._final_info(episode)
-        unscored = dict.fromkeys(("ndcg", "first_ndcg", "evidence_recall"))
+        unscored = dict.fromkeys(self.score_keys)
         terms = {"ndcg": 0.0, "inaction": 0.0, "empty": 0.0}
         info |= unscored | {"failure": "infrastructure", "valid": False, "reward_terms": terms}
         return self._observe(episode), 0.0, False, True, info
@@ -319,7 +338,7 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
     def _observe(self, episode: QueryEpisode) -> np.ndarray:
         shares = (
             episode.requests / self.requests,
-            episode.turn / self.max_turns,
+            episode.turn / self._max_turns,
             len(episode.hits) / self.k,
         )
         return self.features.observe(
@@ -328,11 +347,12 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
 
     def _info(self, episode: QueryEpisode, documents: tuple[str, ...], new: int) -> dict[str, Any]:
         """Return what every step tells, gold never included."""
+        mask = self.action_masks()
         return {
             "task_id": episode.task.id,
             "env_hash": self.env_hash,
             "turn": episode.turn,
-            "turns_left": self.max_turns - episode.turn,
+            "turns_left": self._max_turns - episode.turn,
             "documents": documents,
             "new_documents": new / len(documents) if documents else 0.0,
             "error": None,
@@ -341,11 +361,20 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
             "searches": episode.requests,
             "valid_calls": episode.turn - episode.refused,
             "invalid_calls": episode.refused,
-            "action_mask": self.action_masks().astype(np.int8),
+            "action_mask": mask.astype(np.int8),
+            "text": self._text(episode, mask),
             "query": episode.query_text,
             "results": tuple(self.corpus[hit.document_id].title for hit in episode.hits),
             "terms": tuple(f"{term.source}: {term.word}" for term in episode.menu.values()),
         }
+
+    def _text(self, episode: QueryEpisode, mask: np.ndarray) -> str:
+        """Return what was said last, and what may be chosen now."""
+        if episode.is_over:
+            return episode.said
+        labels = self.labels()
+        choices = ", ".join(labels[place] for place in np.flatnonzero(mask))
+        return f"{episode.said}\nChoices: {choices}"
 
     def _final_info(self, episode: QueryEpisode) -> dict[str, Any]:
         """Return what only the end of an episode tells."""
@@ -354,8 +383,11 @@ class QueryRefinementEnv(gym.Env[np.ndarray, int]):
             "ndcg": episode.ndcg,
             "first_ndcg": episode.first_ndcg,
             "evidence_recall": len(evidence & set(episode.seen)) / len(evidence),
+            "calls": {"search": episode.requests},
             "gold_answers": episode.task.answers,
             "evidence": episode.task.evidence,
+            "entities": tuple(self.corpus[each].title for each in episode.task.evidence),
+            "hops": episode.task.hops,
         }
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
@@ -10,7 +10,7 @@ from gymnasium.envs.registration import load_env_creator
 from ..agents import Agent, ClosedBookAgent, OracleAgent
 from ..agents.rollouts import Trajectory, play
 from ..corpora.certificates import certify as find_proved
-from ..corpora.errors import raise_unknown
+from ..corpora.errors import ConfigurationError, raise_unknown
 from ..envs.base import SearchEnv
 from ..envs.findings import Finding
 
@@ -46,10 +46,16 @@ def certify(
     given = dict(arguments or {})
     entry_point = gym.spec(env_id).entry_point
     if isinstance(entry_point, str):
-        env_class = cast(type[SearchEnv], load_env_creator(entry_point))
-        if env_class.tasks_argument is not None:
-            given[env_class.tasks_argument] = tasks
-    search_env = cast(SearchEnv, gym.make(env_id, **given).unwrapped)  # without a menu around it
+        env_class: Any = load_env_creator(entry_point)
+        tasks_argument = getattr(env_class, "tasks_argument", None)
+        if tasks_argument is not None:
+            given[tasks_argument] = tasks
+    search_env = gym.make(env_id, **given).unwrapped  # without a menu around it
+    if not isinstance(search_env, SearchEnv):
+        raise ConfigurationError(
+            f"{env_id} asks for no answers that could be certified; certify the environment "
+            "whose questions it takes"
+        )
     total = 2 * len(search_env.all_tasks)
     done = 0
     on_progress(done, total)

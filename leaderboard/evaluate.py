@@ -10,15 +10,15 @@ from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from ..agents import Agent, get_agent
 from ..agents.policy import Policy
 from ..agents.rollouts import Trajectory, play
 from ..corpora.errors import ConfigurationError
 from ..corpora.tasks import TaskSet
-from ..envs.base import SearchEnv
+from ..envs.game import Game
 from ..envs.rules import check_at_least
-from ..envs.wrappers.menu import find_menu
 from .policies import play_policy
 from .statistics import Interval, bootstrap_mean
 
@@ -75,7 +75,7 @@ class EnvironmentChoice:
             env = gym.make(self.id, **self.arguments)
         except (gym.error.Error, ModuleNotFoundError) as error:
             raise ConfigurationError(f"environment {self.id!r}: {error}") from None
-        if not isinstance(env.unwrapped, SearchEnv):
+        if not isinstance(env.unwrapped, Game):
             raise ConfigurationError(f"{self.id} is no search environment")
         return env
 
@@ -179,8 +179,8 @@ def evaluate(
         sees_gold[policy.name] = False
     player = _Player()
     choices = {choice.label: choice for choice in environments}
-    tasks = {label: player.search_env(choice).tasks for label, choice in choices.items()}
-    menus = {label for label, choice in choices.items() if find_menu(player.env(choice))}
+    tasks = {label: player.tasks(choice) for label, choice in choices.items()}
+    menus = {label for label, choice in choices.items() if player.is_menu(choice)}
     players = {
         label: [a for a in agents if get_agent(a).plays_menus or label not in menus]
         for label in choices
@@ -277,8 +277,11 @@ class _Player:
             self._envs[choice.label] = choice.make()
         return self._envs[choice.label]
 
-    def search_env(self, choice: EnvironmentChoice) -> SearchEnv:
-        return cast(SearchEnv, self.env(choice).unwrapped)
+    def tasks(self, choice: EnvironmentChoice) -> TaskSet:
+        return cast(Game[Any, Any], self.env(choice).unwrapped).tasks
+
+    def is_menu(self, choice: EnvironmentChoice) -> bool:
+        return isinstance(self.env(choice).action_space, Discrete)
 
     def play(self, chunk: _Chunk) -> list[Trajectory]:
         env = self.env(chunk.choice)

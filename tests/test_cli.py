@@ -140,6 +140,14 @@ def test_a_person_refines_a_query():
     assert "Return 0.57." in done.stdout
 
 
+def test_a_person_chooses_from_a_menu_by_number_or_name():
+    typed = "0\nstop unknown\n"
+    done = seekgym("play", "seekgym/PhantomMenu-v0", "--seed", "0", stdin=typed)
+    assert done.returncode == 0, done.stderr
+    assert "That is no choice" not in done.stdout
+    assert "Return 0.00." in done.stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -351,6 +359,7 @@ def test_world_phantom_writes_a_world_that_can_be_played(tmp_path):
         ["world", "atlantis"],
         ["certify", "seekgym/Nothing-v0"],
         ["certify", "seekgym/QA-v0", "--tasks", "0"],
+        ["certify", "seekgym/QueryRefinement-v0"],
     ],
     ids=lambda arguments: " ".join(map(str, arguments))[:60],
 )

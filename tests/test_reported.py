@@ -54,6 +54,8 @@ def test_002_mismatched_tags_lose_the_format_reward_but_not_the_answer():
 )
 def test_004_a_perfect_agent_reaches_the_maximum(environment):
     env = gym.make(environment.id)
+    if not env.unwrapped.is_best_reachable:
+        pytest.skip("the environment says that its best return is a bound")
     trajectory = play(env, OracleAgent(env), seed=0)
     assert trajectory.total_reward == env.unwrapped.best_return
 

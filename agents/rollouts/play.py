@@ -1,17 +1,19 @@
 """Play an episode, and play it again."""
 
 import copy
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import WrapperSpec
 
+from ...corpora.documents import with_tuples
 from ...corpora.errors import ConfigurationError, SeekgymError
 from ..base import Agent
 from .trajectory import Trajectory, Turn
 
-__all__ = ["OUTCOME", "play", "replay"]
+__all__ = ["OUTCOME", "outcome_of", "play", "replay"]
 
 OUTCOME = (
     "answer",
@@ -30,6 +32,13 @@ OUTCOME = (
     "entities",
     "hops",
 )
+_OF_RANKINGS = ("ndcg", "first_ndcg")  # of query refinement, which has no answer
+
+
+def outcome_of(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a trajectory keeps of the last ``info``: the same keys for every text game."""
+    kept = {key: info.get(key) for key in OUTCOME}
+    return kept | {key: info[key] for key in _OF_RANKINGS if key in info}
 
 
 def play(
@@ -69,7 +78,7 @@ def play(
         agent=agent.name,
         question=question,
         turns=tuple(turns),
-        outcome={key: info.get(key) for key in OUTCOME},
+        outcome=outcome_of(info),
         wrappers=tuple(asdict(wrapper) for wrapper in spec.additional_wrappers) if spec else (),
     )
 
@@ -118,8 +127,8 @@ def _made_again(trajectory: Trajectory) -> gym.Env[Any, Any]:
             f"environment {trajectory.environment!r} is not registered; pass env="
         )
     spec = copy.deepcopy(gym.spec(trajectory.environment))
-    spec.kwargs.update(trajectory.arguments)
-    spec.additional_wrappers = tuple(WrapperSpec(**w) for w in trajectory.wrappers)
+    spec.kwargs.update(with_tuples(trajectory.arguments))
+    spec.additional_wrappers = tuple(WrapperSpec(**with_tuples(w)) for w in trajectory.wrappers)
     try:
         return gym.make(spec)
     except (SeekgymError, TypeError) as error:

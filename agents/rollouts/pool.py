@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 
 from ...corpora.errors import ConfigurationError
-from ...envs.base import SearchEnv
+from ...envs.game import Game
 from ...envs.wrappers import TextProtocol
 
 __all__ = ["EnvironmentPool", "identity_of", "make_environment"]
@@ -31,7 +31,7 @@ def make_environment(
             env = gym.make(environment, **(arguments or {}))
         except (gym.error.Error, ModuleNotFoundError) as error:
             raise ConfigurationError(f"environment {environment!r}: {error}") from None
-    if not isinstance(env.unwrapped, SearchEnv):
+    if not isinstance(env.unwrapped, Game):
         raise ConfigurationError(f"{environment} is no search environment")
     return env
 
@@ -81,7 +81,7 @@ def identity_of(
     inner = env.unwrapped
     return {
         "environment": spec.id if spec else type(inner).__name__,
-        "env_hash": inner.env_hash if isinstance(inner, SearchEnv) else "",
+        "env_hash": inner.env_hash if isinstance(inner, Game) else "",
         "max_episode_steps": spec.max_episode_steps if spec else None,
         "wrappers": [
             [wrapper.name, wrapper.entry_point, wrapper.kwargs]

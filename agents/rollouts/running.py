@@ -11,10 +11,11 @@ from ...corpora.errors import ConfigurationError
 from ...envs.actions import ToolCall, ToolSignature
 from ...envs.base import SearchEnv
 from ...envs.episode import Snapshot
+from ...envs.game import Game
 from ...envs.protocols import Protocol
 from ...envs.wrappers import TextProtocol
 from .budget import Budget, Cost, cost_of
-from .play import OUTCOME
+from .play import outcome_of
 from .trajectory import Segment, Trajectory, Turn
 
 __all__ = ["EpisodePlan", "Reply", "RunningEpisode", "Start"]
@@ -91,8 +92,9 @@ class RunningEpisode:
         plan: What is played.
         env: The environment, with its text protocol around it if there is one.
         system_prompt: The protocol's instructions; empty for a policy that calls tools.
-        question: The first observation.
+        question: The first observation, as text.
         turns: The turns so far.
+        observation: The latest observation as the environment gave it, numbers where it has them.
         info: The latest ``info``.
         is_over: Whether the episode has ended.
         snapshots: The state before each turn, if they are kept.
@@ -120,8 +122,8 @@ class RunningEpisode:
         self.turns: list[Turn] = []
         self.is_over = False
         self._cost = Cost()
-        self.question, self.info = env.reset(seed=plan.seed, options=dict(plan.options))
-        self.question = self.info.get("text", self.question)
+        self.observation, self.info = env.reset(seed=plan.seed, options=dict(plan.options))
+        self.question = self.info.get("text", self.observation)
         self._first = self.info
         self.system_prompt: str = self.info.get("system_prompt", "")
         if plan.start is not None:
@@ -134,8 +136,16 @@ class RunningEpisode:
         return not self.is_over and not (budget is not None and budget.is_spent(self._cost))
 
     @property
+    def game(self) -> Game[Any, Any]:
+        """The environment without its wrappers, whatever its actions are."""
+        inner = self.env.unwrapped
+        if not isinstance(inner, Game):
+            raise TypeError(f"a Game is needed, got {type(inner).__name__}")
+        return inner
+
+    @property
     def search_env(self) -> SearchEnv:
-        """The environment without its wrappers."""
+        """The environment without its wrappers, if it is played by tool calls."""
         inner = self.env.unwrapped
         if not isinstance(inner, SearchEnv):
             raise TypeError(f"a SearchEnv is needed, got {type(inner).__name__}")
@@ -184,7 +194,7 @@ class RunningEpisode:
                 "call finish() as soon as send() gives None"
             )
         if self._keeps_snapshots:
-            self.snapshots.append(self.search_env.snapshot())
+            self.snapshots.append(self.game.snapshot())
         action: Any = reply.action
         if reply.finish == "length":
             text = action if isinstance(action, str) else str(dict(action))
@@ -210,14 +220,14 @@ class RunningEpisode:
             failure: What made the policy give up: the episode then does not count.
         """
         plan = self.plan
-        outcome = {key: self.info.get(key) for key in OUTCOME}
+        outcome = outcome_of(self.info)
         if failure is not None:
             outcome |= _LOST | {"reason": failure}
         parent, shared_turns = self._origin()
         spec = self.env.spec
         wrappers = spec.additional_wrappers if spec else ()
         return Trajectory(
-            environment=spec.id if spec else type(self.search_env).__name__,
+            environment=spec.id if spec else type(self.game).__name__,
             arguments=dict(spec.kwargs) if spec else {},
             env_hash=self._first["env_hash"],
             seed=plan.seed,
@@ -250,7 +260,7 @@ class RunningEpisode:
     def _go_on_from(self, start: Start) -> None:
         kept = start.trajectory.turns[: start.turns]
         if start.snapshot is not None:
-            self.search_env.restore(start.snapshot)
+            self.game.restore(start.snapshot)
             self.turns.extend(kept)
             self.is_over = start.snapshot.episode.is_over
             return
@@ -259,11 +269,11 @@ class RunningEpisode:
             self.turns.append(replace(played, finish=turn.finish, span=turn.span))
 
     def _step(self, action: Any) -> Turn:
-        observation, reward, terminated, truncated, self.info = self.env.step(action)
+        self.observation, reward, terminated, truncated, self.info = self.env.step(action)
         self.is_over = terminated or truncated
         return Turn(
             action,
-            self.info.get("text", observation),
+            self.info.get("text", self.observation),
             float(reward),
             self.info["reward_terms"],
             self.info["error"],

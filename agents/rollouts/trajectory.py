@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+import numpy as np
+
 from ...corpora.documents import Record, read_jsonl
 from ...corpora.errors import CorpusError
 from ...corpora.text import replace_surrogates
@@ -210,6 +212,8 @@ def encodable(value: Any) -> Any:
         return replace_surrogates(value)
     if isinstance(value, Mapping):
         return {replace_surrogates(str(key)): encodable(item) for key, item in value.items()}
+    if isinstance(value, np.generic):
+        return encodable(value.item())
     if isinstance(value, (list, tuple)):
         return [encodable(item) for item in value]
     if value is None or isinstance(value, (bool, int)):

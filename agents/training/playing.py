@@ -1,10 +1,11 @@
-"""A learned policy as a player of the bench: it chooses from menus."""
+"""A learned policy as a player of the bench: it chooses by numbers."""
 
 from collections.abc import Iterator
 from typing import Any, cast
 
+import numpy as np
+
 from ...corpora.errors import ConfigurationError
-from ...envs.wrappers.features import find_features
 from ..policy import Policy
 from ..rollouts.running import Reply, RunningEpisode
 from ..rollouts.trajectory import Trajectory
@@ -14,7 +15,7 @@ __all__ = ["ChoosingPlayer"]
 
 
 class ChoosingPlayer(Policy):
-    """Plays menu environments by a learned policy.
+    """Plays environments of choices in numbers, such as menus, by a learned policy.
 
     Args:
         policy: What was learned; see ``sb3.load_policy``.
@@ -32,15 +33,18 @@ class ChoosingPlayer(Policy):
         """Play one episode after the other.
 
         Raises:
-            ConfigurationError: The environment is no menu in numbers.
+            ConfigurationError: The environment has other numbers than those it learned from.
         """
         for episode in episodes:
-            features = find_features(episode.env)
-            if features is None:
+            learned, found = self._policy.model.observation_space, episode.env.observation_space
+            if found != learned or episode.env.action_space != self._policy.model.action_space:
                 raise ConfigurationError(
-                    f"{self.name!r} plays menus in numbers: Features(Menu(env)), not {episode.env}"
+                    f"{self.name!r} learned from observations {learned} and chooses from "
+                    f"{self._policy.model.action_space}; {episode.env} has {found} and "
+                    f"{episode.env.action_space}"
                 )
             while episode.may_go_on:
-                choice = self._policy.choose(features.features(), features.action_masks())
+                mask = np.asarray(episode.info["action_mask"], dtype=np.bool_)
+                choice = self._policy.choose(episode.observation, mask)
                 episode.send(Reply(cast(Any, choice)))
             yield episode.finish()

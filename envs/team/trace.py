@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from ...corpora.documents import Record, read_jsonl
+from ...corpora.documents import Record, read_jsonl, with_tuples
 from ...corpora.text import replace_surrogates
 
 __all__ = [
@@ -216,17 +216,10 @@ def _event_from(record: Record, known: set[int]) -> Event:
         if type(values.setdefault(name, default)) is not kind:
             wanted = kind.__name__
             record.fail(name, f"must be of type {wanted}, got {values[name]!r:.40}")
-        values[name] = _tuples(values[name])
+        values[name] = with_tuples(values[name])
     if not known.issuperset(values["parents"]):
         record.fail("parents", "must name events that come before")
     extra = sorted(values.keys() - Event.__dataclass_fields__.keys())
     if extra:
         record.fail(extra[0], "is not known")
     return Event(**values)
-
-
-def _tuples(value: Any) -> Any:
-    """Return a value with tuples where JSON has lists."""
-    if isinstance(value, dict):
-        return {key: _tuples(item) for key, item in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
+from ...corpora.errors import ConfigurationError
 from ..actions import Action, CutText, ProtocolError, cut_off
 from ..base import SearchEnv
 from ..protocols import Kind, get_protocol
@@ -29,15 +31,18 @@ class TextProtocol(gym.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         protocol: ``search-r1``, ``hermes`` or ``react``.
 
     Raises:
-        ConfigurationError: The protocol is unknown.
+        ConfigurationError: The protocol is unknown, or the environment takes no tool calls.
     """
 
     def __init__(self, env: gym.Env[str, Any], protocol: str) -> None:
         RecordConstructorArgs.__init__(self, protocol=protocol)
         gym.Wrapper.__init__(self, env)
         inner = env.unwrapped
-        if not isinstance(inner, SearchEnv):
-            raise TypeError(f"TextProtocol wraps a SearchEnv, got {type(inner).__name__}")
+        if not isinstance(inner, SearchEnv) or isinstance(env.action_space, Discrete):
+            raise ConfigurationError(
+                f"TextProtocol wraps an environment that is played by tool calls, got {env} with "
+                f"actions {env.action_space}; try seekgym/Phantom-50-v0"
+            )
         self.protocol = get_protocol(protocol, [tool.signature for tool in inner.tools.values()])
         self.action_space = FreeText(_MAX_ACTION_CHARS)
         limit = inner.rules.max_observation_chars

@@ -23,7 +23,6 @@ class Environment(NamedTuple):
             depends on the interpreter.
         is_menu: It is shown as a menu of choices in numbers: Features(Menu(...)). A vector of it
             is Gymnasium's.
-        is_text: Its class takes tool calls; if not, places of a ``Discrete`` space.
     """
 
     id: str
@@ -33,7 +32,6 @@ class Environment(NamedTuple):
     is_large: bool = False
     golden: dict[str, Any] = {}  # noqa: RUF012 - never changed
     is_menu: bool = False
-    is_text: bool = True
 
 
 ENVIRONMENTS = (
@@ -196,7 +194,6 @@ ENVIRONMENTS = (
         "seekgym/QueryRefinement-v0",
         "query_refinement:QueryRefinementEnv",
         "refine a query by the productions of a grammar, for numeric learners",
-        is_text=False,
     ),
     Environment(
         "seekgym/PhantomMenu-v0",

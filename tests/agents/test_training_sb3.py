@@ -98,6 +98,17 @@ def test_another_environment_trains_by_its_id(env_id, tmp_path):
     assert train(other, tmp_path / "run").model.num_timesteps >= 600
 
 
+def test_a_policy_of_query_refinement_plays_in_the_bench(tmp_path):
+    env_id = "seekgym/QueryRefinement-v0"
+    few = SB3Settings(env_id, max_steps=600, envs=2, minutes=5, evaluate_episodes=2)
+    player = ChoosingPlayer(train(few, tmp_path / "run"), "mine")
+    found = evaluate(["random"], [EnvironmentChoice(env_id)], policies=[player], episodes=10)
+    returns = {row.agent: row.metrics["return"].mean for row in found.rows}
+    assert -1 <= returns["random"] < returns["mine"] <= 1
+    with pytest.raises(ConfigurationError, match=r"learned from observations Box.*252"):
+        evaluate([], [EnvironmentChoice("seekgym/PhantomMenu-v0")], policies=[player], episodes=1)
+
+
 def test_a_choice_is_scored_alike_wherever_it_stands():
     scorer = Scorer(6)
     shared = torch.rand(1, len(EPISODE_FEATURES))

@@ -1,45 +1,27 @@
-"""Query refinement keeps the contract, and its rules are those that it states.
+"""The rules of query refinement are those that it states; the kit checks the contract."""
 
-The kit's checks are for tool calls, so the same promises are checked here.
-"""
-
-import copy
 import math
-import multiprocessing
-import pickle
-import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refining import digest, plain
 
-from seekgym.agents.refinement import RandomRefiner, RefinementOracle, RocchioTeacher
-from seekgym.corpora import BackendError, ConfigurationError, Corpus, Document, Task, TaskSet
+from seekgym.agents import RandomAgent
+from seekgym.agents.refinement import RefinementOracle, RocchioTeacher
+from seekgym.corpora import ConfigurationError, Corpus, Document, Task, TaskSet
 from seekgym.corpora.retrieval import Analyzer
 from seekgym.envs import QAEnv
-from seekgym.envs.query_refinement import QueryRefinementEnv, make_vector
+from seekgym.envs.query_refinement import QueryRefinementEnv
 from seekgym.envs.scoring import ndcg
-from seekgym.testing.probe import HOSTILE
 
 ENV = "seekgym/QueryRefinement-v0"
-GOLDEN = Path(__file__).parent.parent / "golden" / "seekgym-QueryRefinement-v0.txt"
 RAW = st.tuples(st.just("raw"), st.integers(-1, 31))
 LEGAL = st.tuples(st.just("legal"), st.integers(0, 1_000))
 PLACES = st.lists(st.one_of(LEGAL, LEGAL, LEGAL, RAW), max_size=40)
 GAME = QueryRefinementEnv()
-ALWAYS = (
-    "task_id env_hash turn turns_left documents new_documents error failure valid searches "
-    "valid_calls invalid_calls action_mask query results terms"
-).split()
-AT_END = "ndcg first_ndcg evidence_recall gold_answers evidence".split()
 
 
 def reference_ndcg(ranking, relevant, k=5):
@@ -66,16 +48,13 @@ def steps(env, *labels):
     return step
 
 
-def test_gymnasium_and_stable_baselines_pass_it():
+def test_stable_baselines_passes_it():
+    checker = pytest.importorskip(
+        "stable_baselines3.common.env_checker", reason="stable-baselines3 is not installed"
+    )
     env = gym.make(ENV)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(env.unwrapped)
-        checker = pytest.importorskip(
-            "stable_baselines3.common.env_checker", reason="stable-baselines3 is not installed"
-        )
-        checker.check_env(env.unwrapped)
-        checker.check_env(env)
+    checker.check_env(env.unwrapped)
+    checker.check_env(env)
 
 
 def test_maskable_ppo_plays_it():
@@ -99,10 +78,8 @@ def test_any_places_keep_the_rules(places, seed):
         place = int(legal[number % len(legal)]) if kind == "legal" else number
         assert observation in GAME.observation_space
         assert np.array_equal(info["action_mask"], GAME.action_masks())
-        assert not set(AT_END) & set(info)
         mask, messages = info["action_mask"], len(GAME.snapshot().episode.messages)
         observation, reward, terminated, truncated, info = GAME.step(place)
-        assert set(ALWAYS) <= set(info)
         assert reward == sum(info["reward_terms"].values())
         assert -1 <= reward <= 1
         total += reward
@@ -209,88 +186,6 @@ def test_a_question_that_finds_nothing_begins_without_results():
     assert env.action_masks().nonzero()[0].tolist() == [0]
 
 
-@pytest.mark.parametrize("action", HOSTILE)
-def test_no_action_raises(action):
-    GAME.reset(seed=0)
-    *_, info = GAME.step(action)
-    assert (info["turn"], info["error"], info["invalid_calls"]) == (1, "malformed", 1)
-
-
-def test_the_same_seed_gives_the_same_bytes_wherever_it_is_played():
-    expected = digest(3)
-    assert digest(3) == expected
-    assert digest(4) != expected
-    with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(digest, [3] * 4)) == {expected}
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        assert pool.submit(digest, 3).result() == expected
-
-
-@pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_copies_and_snapshots_go_on_alike(clone):
-    env = QueryRefinementEnv()
-    env.reset(seed=5)
-    steps(env, "require", "contents")
-    state, other = pickle.loads(pickle.dumps(env.snapshot())), clone(env)
-    assert len(pickle.dumps(state)) < 50_000
-
-    def go_on(env):
-        places = np.flatnonzero(env.action_masks())
-        first = env.step(int(places[0]))
-        return [[*map(plain, first)], play_on(env)]
-
-    def play_on(env):
-        return [plain(env.reset()[0]), plain(env.reset()[1])]
-
-    expected = go_on(env)
-    assert go_on(other) == expected
-    for _ in range(2):  # what follows leaves the snapshot as it was
-        env.restore(state)
-        assert go_on(env) == expected
-    with pytest.raises(ConfigurationError, match="snapshot"):
-        QueryRefinementEnv(terms=4).restore(state)
-
-
-def test_infos_are_fresh_and_no_gold_is_in_them():
-    env = QueryRefinementEnv()
-    _, info = env.reset(seed=1)
-    info["action_mask"][:] = 0
-    info.clear()
-    assert env.action_masks()[0]
-    *_, info = env.step(2)
-    assert env.task.answers[0] not in {str(value) for value in info.values()}
-    assert not set(AT_END) & set(info)
-
-
-def test_vectors_are_made_of_it():
-    def played(vector):
-        vector.reset(seed=3)
-        rows = [vector.step(np.array([1, 0, 2])) for _ in range(3)]
-        vector.close()
-        return [[plain(part) for part in row[:4]] for row in rows]
-
-    expected = played(gym.make_vec(ENV, 3, vectorization_mode="vector_entry_point"))
-    assert played(gym.make_vec(ENV, 3, vectorization_mode="sync")) == expected
-    assert played(AsyncVectorEnv([QueryRefinementEnv] * 3, context="spawn")) == expected
-    same = make_vector(2, autoreset_mode=AutoresetMode.SAME_STEP)
-    assert same.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-
-
-def test_a_backend_that_fails_is_nobodys_score(monkeypatch):
-    env = QueryRefinementEnv()
-    env.reset(seed=0)
-    steps(env, "add")
-
-    def broken(*_):
-        raise BackendError("gone")
-
-    monkeypatch.setattr(env.retriever, "rank", broken)
-    place = int(np.flatnonzero(env.action_masks())[0])
-    _, reward, terminated, truncated, info = env.step(place)
-    assert (reward, terminated, truncated) == (0.0, False, True)
-    assert (info["failure"], info["valid"], info["ndcg"]) == ("infrastructure", False, None)
-
-
 def test_options_and_splits():
     train, test = QueryRefinementEnv(split="train"), QueryRefinementEnv(split="test")
     assert {task.id for task in train.tasks}.isdisjoint(task.id for task in test.tasks)
@@ -309,7 +204,7 @@ def test_options_and_splits():
 )
 def test_worlds_are_played_and_won(world):
     env = QueryRefinementEnv(world, render_mode="ansi")
-    assert totals(env, RefinementOracle, 3) > totals(env, RandomRefiner, 3) + 0.5
+    assert totals(env, RefinementOracle, 3) > totals(env, RandomAgent, 3) + 0.5
     assert "Terms of contents:" in env.render()
 
 
@@ -333,7 +228,7 @@ def totals(env, agent_class, count):
 
 def test_the_oracle_is_best_and_chance_is_far_below():
     oracle, teacher, chance = (
-        totals(GAME, agent, 12) for agent in (RefinementOracle, RocchioTeacher, RandomRefiner)
+        totals(GAME, agent, 12) for agent in (RefinementOracle, RocchioTeacher, RandomAgent)
     )
     assert oracle > teacher > chance
     assert oracle > 0.1
@@ -365,23 +260,3 @@ def test_the_oracle_finds_what_all_clauses_bring():
     env.restore(start)
     assert totals(env, RefinementOracle, 1) == pytest.approx(best, abs=1e-12)
     assert best > 0
-
-
-def test_the_transcript_is_the_golden_one(request):
-    env, lines = gym.make(ENV, render_mode="ansi"), []
-    for seed in range(2):
-        observation, info = env.reset(seed=seed)
-        agent = RefinementOracle(env)
-        agent.reset(observation, info)
-        lines.append(f"=== {ENV}, seed {seed}, task {info['task_id']} ===")
-        first, is_over, rewards = [5], False, []  # no field is asked for yet
-        while not is_over:
-            action = first.pop() if first else agent.act(observation, info)
-            observation, reward, terminated, truncated, info = env.step(action)
-            rewards.append(round(reward, 12))
-            is_over = terminated or truncated
-        lines += [env.render(), f"rewards: {rewards}"]
-    found = "\n\n".join(lines) + "\n"
-    if request.config.getoption("--write-golden"):
-        GOLDEN.write_text(found, encoding="utf-8")
-    assert found == GOLDEN.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 import gymnasium as gym
 import pytest
 
-from seekgym.corpora import Corpus, Document, Task, TaskSet
+from seekgym.corpora import ConfigurationError, Corpus, Document, Task, TaskSet
 from seekgym.envs import QAEnv
 from seekgym.envs.protocols import PROTOCOLS
 from seekgym.envs.wrappers import TextProtocol
@@ -106,5 +106,11 @@ def test_the_wrapper_is_part_of_the_spec():
     assert env.spec is not None
     again = gym.make(env.spec)
     assert again.reset(seed=0)[0] == env.reset(seed=0)[0]
-    with pytest.raises(TypeError, match="wraps a SearchEnv"):
-        TextProtocol(gym.make("CartPole-v1"), "hermes")
+
+
+@pytest.mark.parametrize(
+    "env_id", ["CartPole-v1", "seekgym/PhantomMenu-v0", "seekgym/QueryRefinement-v0"]
+)
+def test_what_is_not_played_by_tool_calls_is_refused(env_id):
+    with pytest.raises(ConfigurationError, match="played by tool calls"):
+        TextProtocol(gym.make(env_id), "hermes")

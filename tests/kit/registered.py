@@ -6,7 +6,7 @@ from seekgym.registration import ENVIRONMENTS
 
 
 def every_environment():
-    """Return a parameter for each environment that is played by tool calls."""
+    """Return a parameter for each registered environment."""
     return [
         pytest.param(
             environment,
@@ -14,5 +14,4 @@ def every_environment():
             marks=pytest.mark.exhaustive if environment.is_large else (),
         )
         for environment in ENVIRONMENTS
-        if environment.is_text
     ]

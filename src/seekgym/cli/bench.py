@@ -171,7 +171,7 @@ def _keep(episodes: Sequence[Episode], folder: Path) -> None:
 
 
 def _small_ids() -> list[str]:
-    return [row.id for row in ENVIRONMENTS if row.is_text and not row.is_large]
+    return [row.id for row in ENVIRONMENTS if not row.is_large]
 
 
 def _print_tables(evaluation: Evaluation) -> None:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import gymnasium as gym
 import typer
+from gymnasium.spaces import Discrete
 from rich.markup import escape
 from rich.table import Table
 
 from ..agents import AGENTS
 from ..agents.rollouts import Trajectory, read_trajectories
 from ..corpora.errors import ConfigurationError, raise_unknown
-from ..envs.query_refinement import QueryRefinementEnv
 from ..envs.team.trace import is_trace
 from ..envs.transcript import describe_action
 from ..registration import ENVIRONMENTS
@@ -41,14 +41,14 @@ def play(
 ) -> None:
     """Play an episode yourself.
 
-    Type a tool and its argument: search who wrote Dracula; or the name of a choice, where there
-    are choices. Ctrl-D leaves the game.
+    Type a tool and its argument: search who wrote Dracula; or the name or number of a choice,
+    where there are choices. Ctrl-D leaves the game.
     """
     made = _make(env)
     options = None if task is None else {"task": task}
     observation, info = made.reset(seed=seed, options=options)
     console.rule(f"{env} · task {info['task_id']}")
-    console.print(printable(_said(made, observation)), markup=False, highlight=False)
+    console.print(printable(info.get("text", observation)), markup=False, highlight=False)
     if usages := _usages(made):
         console.print(f"[dim]Tools: {escape(', '.join(usages))}[/dim]")
     is_over, total = False, 0.0
@@ -61,7 +61,7 @@ def play(
         if not line.strip():
             continue
         observation, reward, terminated, truncated, info = made.step(_typed_call(made, line))
-        console.print(printable(_said(made, observation)), markup=False, highlight=False)
+        console.print(printable(info.get("text", observation)), markup=False, highlight=False)
         total += float(reward)
         is_over = terminated or truncated
     console.print(f"Return {total:.2f}. Gold answer: {' | '.join(info['gold_answers'])}.")
@@ -104,23 +104,19 @@ def _make(env_id: str) -> gym.Env[Any, Any]:
 
 def _usages(env: gym.Env[Any, Any]) -> list[str]:
     inner: Any = env.unwrapped
-    if isinstance(inner, QueryRefinementEnv):
+    if isinstance(env.action_space, Discrete):
         return []
     return [tool.signature.usage for tool in inner.tools.values()]
-
-
-def _said(env: gym.Env[Any, Any], observation: Any) -> str:
-    """Return an observation as text."""
-    inner = env.unwrapped
-    return inner.describe() if isinstance(inner, QueryRefinementEnv) else str(observation)
 
 
 def _typed_call(env: gym.Env[Any, Any], line: str) -> Any:
     """Return what a person typed: a tool, then its first argument; or the name of a choice."""
     name, _, argument = line.strip().partition(" ")
     inner: Any = env.unwrapped
-    if isinstance(inner, QueryRefinementEnv):
-        labels = inner.labels()
+    if isinstance(env.action_space, Discrete):
+        if line.strip().isdecimal():
+            return int(line)
+        labels = list(env.get_wrapper_attr("labels")())
         return labels.index(line.strip()) if line.strip() in labels else -1
     if name not in inner.tools:
         return {"name": name, "arguments": {}}

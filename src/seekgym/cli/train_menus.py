@@ -12,8 +12,9 @@ from rich.table import Table
 from ..agents import OracleAgent, RandomAgent
 from ..agents.rollouts import play
 from ..agents.training.display import TrainingDisplay
+from ..corpora.documents import with_tuples
 from ..corpora.errors import ConfigurationError
-from ..envs.base import SearchEnv
+from ..envs.game import Game
 from .console import console
 
 __all__ = ["json_object", "sb3"]
@@ -72,7 +73,7 @@ def json_object(option: str, text: str) -> dict[str, Any]:
         )
     if not isinstance(values, dict):
         raise ConfigurationError(f"{option} must be a JSON object, got {text!r}")
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+    return dict(with_tuples(values))
 
 
 def _print_table(learner: Any, settings: Any, policy: Any) -> None:
@@ -80,7 +81,7 @@ def _print_table(learner: Any, settings: Any, policy: Any) -> None:
     arguments: Mapping[str, Any] = {**settings.env_args, **settings.test_args}
     env = learner.make_numeric(settings.env, arguments)
     returns = {"learned": learner.play_returns(policy, env, _EPISODES, seed=1)}
-    if isinstance(env.unwrapped, SearchEnv):
+    if isinstance(env.unwrapped, Game):
         for agent_class in (RandomAgent, OracleAgent):
             agent = agent_class(env)
             played = [play(env, agent, seed=number) for number in range(_EPISODES)]
@@ -96,4 +97,6 @@ def _print_table(learner: Any, settings: Any, policy: Any) -> None:
             table.add_row(name, f"{sum(returns[name]) / _EPISODES:.3f}")
     console.print(table)
     if "oracle*" in returns:
-        console.print("* sees the gold answers: the best that the menu allows")
+        console.print(
+            "* sees the gold answers or the evidence: about the best that the choices allow"
+        )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..agents.rollouts.pool import EnvironmentPool
 from ..agents.training.run import RunFolder
 from ..corpora.errors import ConfigurationError, MissingExtraError, raise_unknown
 from .console import console
@@ -92,6 +93,8 @@ def _run(
     from ..agents.training.curves import draw_curves
     from ..agents.training.display import TrainingDisplay
 
+    # What cannot be played must not leave a folder.
+    EnvironmentPool(config["environment"], config["arguments"], protocol="search-r1")
     folder = RunFolder.begin(out, config, resume=resume)
     trainer = make(folder)
     total = config["steps"] if config["steps"] is not None else 60 * config["minutes"]

@@ -1,7 +1,10 @@
 """Checks that an environment can be won, and not by chance."""
 
+import json
+
 from ..agents import Agent, OracleAgent, RandomAgent
-from ..agents.rollouts import play, replay
+from ..agents.rollouts import Trajectory, play, replay
+from ..corpora.documents import Record
 from .probe import Case, CheckFailedError
 
 __all__ = ["check_oracle", "check_random", "check_replay"]
@@ -13,10 +16,10 @@ _TOLERANCE = 1e-9
 def check_oracle(case: Case) -> None:
     """The oracle reaches the stated best return in every episode, and nothing exceeds it.
 
-    Where a reward term is a cost, or a menu may lack what is needed, the best return is a bound
+    Where the environment says so, or a menu may lack what is needed, the best return is a bound
     that cannot always be reached.
     """
-    env = case.search_env()
+    env = case.game()
     best = env.best_return
     is_reachable = env.is_best_reachable and case.menu() is None
     for total in _returns(case, OracleAgent):
@@ -33,10 +36,11 @@ def check_random(case: Case) -> None:
 
 
 def check_replay(case: Case) -> None:
-    """A recorded episode, played again in a fresh environment, is the same."""
+    """A recorded episode, written down and played again in a fresh environment, is the same."""
     env = case.make()
     trajectory = play(env, RandomAgent(env), seed=12)
-    differences = replay(trajectory, case.make())
+    written = Record("the trajectory", 1, json.loads(trajectory.to_json()))
+    differences = replay(Trajectory.from_record(written), case.make())
     if differences:
         raise CheckFailedError("; ".join(differences))
 

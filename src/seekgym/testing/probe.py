@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ..envs.base import SearchEnv
+from ..envs.game import Game
 from ..envs.wrappers.menu import Menu, find_menu
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "actions_for",
     "digest",
     "failing",
+    "game_of",
     "plain",
     "play_script",
     "record",
@@ -111,12 +112,9 @@ class Case:
             vector = partial(_make_vector, env_id, arguments)
         return cls(partial(_make, env_id, arguments), vector)
 
-    def search_env(self) -> SearchEnv:
-        """Make it and return the search environment inside the wrappers."""
-        env = self.make().unwrapped
-        if not isinstance(env, SearchEnv):
-            raise CheckFailedError(f"{type(env).__name__} is no SearchEnv")
-        return env
+    def game(self) -> Game[Any, Any]:
+        """Make it and return the environment inside the wrappers."""
+        return game_of(self.make())
 
     def view(self) -> gym.Env[Any, Any]:
         """Make it and return what its players see, without what ``gym.make`` puts around."""
@@ -126,6 +124,18 @@ class Case:
     def menu(self) -> Menu | None:
         """Make it and return its menu; None if it has none."""
         return find_menu(self.make())
+
+
+def game_of(env: gym.Env[Any, Any]) -> Game[Any, Any]:
+    """Return the environment inside the wrappers.
+
+    Raises:
+        CheckFailedError: It is no ``Game``.
+    """
+    inner = env.unwrapped
+    if not isinstance(inner, Game):
+        raise CheckFailedError(f"{type(inner).__name__} is no Game (seekgym.envs.game)")
+    return inner
 
 
 def _make(env_id: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:

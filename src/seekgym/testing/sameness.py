@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..envs.base import SearchEnv
 from ..envs.wrappers.menu import find_menu
 from .probe import (
     Case,
@@ -20,6 +19,7 @@ from .probe import (
     Record,
     actions_for,
     digest,
+    game_of,
     plain,
     play_script,
     record,
@@ -49,7 +49,7 @@ def check_determinism(case: Case) -> None:
     _compare(expected, record(first, actions, seed=5), "the same environment, seeded again")
     other = record(second, actions, seed=6)
     tasks = {step.info["task_id"] for step in (*expected, *other)}
-    if len(tasks) == 1 and len(case.search_env().tasks) > 1:
+    if len(tasks) == 1 and len(case.game().tasks) > 1:
         raise CheckFailedError("every seed draws the same task")
 
 
@@ -84,10 +84,10 @@ def check_copies(case: Case) -> None:
 def check_snapshots(case: Case) -> None:
     """Going back to a snapshot, here or in another environment, replays the same episode."""
     view, other_view = case.view(), case.view()
-    env, other = _inner(view), _inner(other_view)
+    env, other = game_of(view), game_of(other_view)
     script = actions_for(view, 4, seed=8)
     view.reset(seed=8)
-    view.step(0 if find_menu(view) is not None else env.search_call("first"))
+    view.step(0 if find_menu(view) is not None else env.opening_action())
     state = env.snapshot()
     size = len(pickle.dumps(state))
     if size > _SNAPSHOT_BYTES:
@@ -128,13 +128,6 @@ def check_processes(case: Case) -> None:
 def _played(case: Case, seed: int) -> list[Record]:
     env = case.make()
     return record(env, actions_for(env, _COUNT, seed=seed), seed=seed)
-
-
-def _inner(env: Any) -> SearchEnv:
-    inner = env.unwrapped
-    if not isinstance(inner, SearchEnv):
-        raise CheckFailedError(f"{type(inner).__name__} is no SearchEnv")
-    return inner
 
 
 def _go_on(env: Any, actions: list[Any]) -> list[Record]:

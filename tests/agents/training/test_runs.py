@@ -287,6 +287,8 @@ def test_kill_9_and_resume_go_on_with_the_same_data(tmp_path):
         (["--env-args", "{"], "--env-args must be a JSON object"),
         (["--env", "seekgym/Phantm-v0"], "Phantm"),
         (["--set", "estimator=grpo"], "estimator"),
+        (["--env", "seekgym/PhantomMenu-v0"], "played by tool calls"),
+        (["--env", "seekgym/QueryRefinement-v0"], "played by tool calls"),
     ],
 )
 def test_bad_options_are_one_line(tmp_path, arguments, message, monkeypatch, capsys):
@@ -296,6 +298,7 @@ def test_bad_options_are_one_line(tmp_path, arguments, message, monkeypatch, cap
         main()
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()  # nothing to resume, and nothing in the way
 
 
 def test_a_policy_that_was_saved_plays_as_it_was_trained(warmed_up, tmp_path):
