@@ -17,23 +17,41 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RUNS = ROOT / "runs" / "learning"
 ENVIRONMENT = "seekgym/PhantomShort-v0"
+
+
+class Stage(NamedTuple):
+    """One kind of run.
+
+    Attributes:
+        method: ``sft`` or ``grpo``.
+        minutes: How long it trains.
+        settings: What is set beside the defaults.
+        begins_with: The stage whose model it goes on from; a new model if None.
+    """
+
+    method: str
+    minutes: float
+    settings: Mapping[str, Any]
+    begins_with: str | None = None
+
+
 # sft ends once 60% are right, which is enough to begin with; long-sft is what SFT can reach.
-STAGES: dict[str, tuple[str, str | None, dict[str, Any]]] = {  # method, begins with, settings
-    "sft": ("sft", None, {"target": 0.6, "evaluate_minutes": 0.5}),
-    "long-sft": ("sft", None, {}),
-    "grpo": ("grpo", "sft", {}),
-    "short-grpo": ("grpo", "sft", {}),
-    "short-unmasked": ("grpo", "sft", {"masks_observations": False}),
-    "short-rloo": ("grpo", "sft", {"estimator": "rloo"}),
-    "short-stratified": ("grpo", "sft", {"estimator": "stratified"}),
-    "short-reinforce_plus_plus": ("grpo", "sft", {"estimator": "reinforce_plus_plus"}),
+STAGES = {
+    "sft": Stage("sft", 12, {"target": 0.6, "evaluate_minutes": 0.5}),
+    "long-sft": Stage("sft", 15, {}),
+    "grpo": Stage("grpo", 30, {}, "sft"),
+    "short-grpo": Stage("grpo", 2, {}, "sft"),
+    "short-unmasked": Stage("grpo", 2, {"masks_observations": False}, "sft"),
+    "short-rloo": Stage("grpo", 2, {"estimator": "rloo"}, "sft"),
+    "short-stratified": Stage("grpo", 2, {"estimator": "stratified"}, "sft"),
 }
 TRANSFER = {
     "seekgym/PhantomShort-v0": {"hops": (3, 3), "questions": 200},
@@ -51,14 +69,7 @@ def folder(seed: int, stage: str) -> Path:
     return RUNS / f"seed-{seed}" / stage
 
 
-def minutes_of(stage: str, arguments: argparse.Namespace) -> float:
-    """Return how long a stage trains."""
-    if stage.startswith("short-"):
-        return float(arguments.short_minutes)
-    return float(arguments.sft_minutes if "sft" in stage else arguments.grpo_minutes)
-
-
-def run_stage(seed: int, stage: str, minutes: float) -> None:
+def run_stage(seed: int, stage: str) -> None:
     """Train one stage, or go on with it, and then test what came out on 500 questions."""
     import torch
     from transformers.utils import logging
@@ -69,11 +80,11 @@ def run_stage(seed: int, stage: str, minutes: float) -> None:
 
     torch.set_num_threads(1)
     logging.disable_progress_bar()
-    method, before, changes = STAGES[stage]
+    method, minutes, changes, begins_with = STAGES[stage]
     kind, settings_kind = (SFT, SFTSettings) if method == "sft" else (GRPO, GRPOSettings)
-    given: dict[str, Any] = {"minutes": minutes, "seed": seed, **{**COMMON, **changes}}
-    if before is not None:
-        given["model"] = str(folder(seed, before))
+    given: dict[str, Any] = {"minutes": float(minutes), "seed": seed, **COMMON, **changes}
+    if begins_with is not None:
+        given["model"] = str(folder(seed, begins_with))
     settings = settings_kind(environment=ENVIRONMENT, **given)
     run = RunFolder.begin(folder(seed, stage), settings.record, resume=True)
     kind(settings, run).train()
@@ -121,14 +132,13 @@ def run_all(arguments: argparse.Namespace) -> None:
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     while waiting or running:
         for job in list(waiting):
-            before = STAGES[job[1]][1]
+            before = STAGES[job[1]].begins_with
             ready = before is None or (folder(job[0], before) / "test.json").exists()
             if ready and len(running) < arguments.jobs:
                 waiting.remove(job)
-                minutes = minutes_of(job[1], arguments)
-                command = [sys.executable, __file__, "--run", str(job[0]), job[1], str(minutes)]
+                command = [sys.executable, __file__, "--run", str(job[0]), job[1]]
                 running[job] = subprocess.Popen(command, env=environment)
-                print(f"seed {job[0]}, {job[1]}: {minutes:g} minutes", flush=True)
+                print(f"seed {job[0]}, {job[1]}: {STAGES[job[1]].minutes} minutes", flush=True)
         time.sleep(1)
         for job, process in list(running.items()):
             if process.poll() is not None:
@@ -198,6 +208,7 @@ def draw(figures: dict[str, Any]) -> None:
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     stages = figures["stages"]
+    labels = (f"SFT for {STAGES['long-sft'].minutes} minutes", "SFT to 60%", "then GRPO")
     ends = dict(zip(stages["sft"]["seeds"], stages["sft"]["curves"], strict=True))
     for number, stage in enumerate(("long-sft", "sft", "grpo")):
         found = stages.get(stage, {"seeds": [], "curves": []})
@@ -207,7 +218,7 @@ def draw(figures: dict[str, Any]) -> None:
                 [start + minutes for minutes, _ in points],
                 [value for _, value in points],
                 color=("lightgrey", "C0", "C1")[number],
-                label=None if place else ("SFT for 8 minutes", "SFT to 60%", "then GRPO")[number],
+                label=None if place else labels[number],
             )
     left.set(title="One line a seed", xlabel="minutes on one core", ylim=(0, 1))
     left.set_ylabel("exact match, a held-out universe")
@@ -245,16 +256,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=list(STAGES))
-    parser.add_argument("--sft-minutes", type=float, default=8.0)
-    parser.add_argument("--grpo-minutes", type=float, default=9.0)
-    parser.add_argument("--short-minutes", type=float, default=2.0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--retest", nargs=2, metavar=("SEED", "STAGE"))
     parser.add_argument("--draw", action="store_true")
-    parser.add_argument("--run", nargs=3, metavar=("SEED", "STAGE", "MINUTES"))
+    parser.add_argument("--run", nargs=2, metavar=("SEED", "STAGE"))
     arguments = parser.parse_args()
     if arguments.run:
-        run_stage(int(arguments.run[0]), arguments.run[1], float(arguments.run[2]))
+        run_stage(int(arguments.run[0]), arguments.run[1])
         return
     if arguments.retest:
         test(int(arguments.retest[0]), arguments.retest[1])

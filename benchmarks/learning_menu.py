@@ -1,15 +1,19 @@
 """Learn menus with four algorithms and three seeds; write docs/learning_menu.json and .png.
 
-Usage: OMP_NUM_THREADS=1 python benchmarks/learning_menu.py [--minutes 5] [--algorithms ppo]
+Usage: OMP_NUM_THREADS=1 python benchmarks/learning_menu.py [--minutes 5] [--jobs 2]
 
 Every run is evaluated on a test world of its own, with no name of the training world; the rivals
 of the same run are chance and two oracles, one of text and one of the menu.
 """
 
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -36,12 +40,17 @@ DOCS = Path(__file__).parent.parent / "docs"
 def main(
     minutes: float = 5.0,
     algorithms: Annotated[list[str] | None, typer.Option()] = None,
+    jobs: int = 2,
     out: Path = DOCS,
 ) -> None:
     """Train, print and write the figures."""
-    torch.set_num_threads(1)
     rivals = {seed: measure_rivals(seed) for seed in SEEDS}
-    found = {name: [learn(name, s, minutes) for s in SEEDS] for name in algorithms or ALGORITHMS}
+    names = algorithms or list(ALGORITHMS)
+    runs = product(names, SEEDS, [minutes])
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        learned = list(pool.map(learn, *zip(*runs, strict=True)))
+    count = len(SEEDS)
+    found = {name: learned[i * count :][:count] for i, name in enumerate(names)}
     oracle = min(rival["text_oracle"] for rival in rivals.values())
     for name, runs in found.items():
         returns = [run["return"] for run in runs]
@@ -86,6 +95,7 @@ def measure_rivals(seed: int) -> dict[str, float]:
 
 def learn(algorithm: str, seed: int, minutes: float) -> dict[str, object]:
     """Train once; return the return on the test world and the curve."""
+    torch.set_num_threads(1)
     settings = SB3Settings(ENV, algorithm, minutes, seed, test_args=test_arguments(seed))
     with tempfile.TemporaryDirectory() as folder:
         policy = train(settings, f"{folder}/run")
@@ -104,7 +114,7 @@ def learn(algorithm: str, seed: int, minutes: float) -> dict[str, object]:
 
 
 def draw(
-    found: dict[str, list[dict[str, object]]], random: float, oracle: float, path: Path
+    found: dict[str, Sequence[dict[str, object]]], random: float, oracle: float, path: Path
 ) -> None:
     """Draw the mean and the range over seeds of each algorithm, over seconds."""
     figure = Figure(figsize=(7, 4), layout="constrained")

@@ -184,6 +184,17 @@ class TaskSet(Sequence[Task]):
             self._parts[key] = self._select(criteria)
         return self._parts[key]
 
+    def with_evidence(self) -> "TaskSet":
+        """Return the tasks that name evidence: the set itself, if all do.
+
+        Raises:
+            ConfigurationError: No task does.
+        """
+        kept = [task for task in self._tasks if task.evidence]
+        if not kept:
+            raise ConfigurationError(f"no task of {self.name!r} names evidence")
+        return self if len(kept) == len(self) else TaskSet(kept, name=self.name)
+
     def _select(self, criteria: dict[str, object]) -> "TaskSet":
         chosen = [
             task

@@ -4,6 +4,7 @@ from .actions import Action, Parameter, ProtocolError, ToolCall, ToolSignature
 from .base import SearchEnv
 from .citations import CitationPrecision, CitationRecall, OpenedEvidence
 from .episode import Message, Snapshot
+from .game import Game
 from .grep import GrepEnv
 from .knowledge_graph import KnowledgeGraphEnv
 from .outcome import Outcome
@@ -40,6 +41,7 @@ __all__ = [
     "Format",
     "FormatF1",
     "FreeText",
+    "Game",
     "GrepEnv",
     "KnowledgeGraphEnv",
     "Message",

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ..corpora.errors import BackendError, ConfigurationError, raise_unknown
 from ..corpora.retrieval import Clause, FieldedQuery, FieldedRetriever, fielded_retriever
-from ..corpora.tasks import Task, TaskSet
+from ..corpora.tasks import Task
 from . import transcript
 from .backend import BrokenRetriever
 from .episode import Message
@@ -110,8 +110,8 @@ class QueryRefinementEnv(Game[np.ndarray, int]):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise_unknown("render_mode", render_mode, self.metadata["render_modes"])
         self.source = open_world(world, **({} if split is None else {"split": split}))
-        self.source.all_tasks = _with_evidence(self.source.all_tasks)
-        self.source.tasks = _with_evidence(self.source.tasks)
+        self.source.all_tasks = self.source.all_tasks.with_evidence()
+        self.source.tasks = self.source.tasks.with_evidence()
         self.corpus, self.tasks = self.source.corpus, self.source.tasks
         fielded = fielded_retriever(self.corpus)
         self.retriever: FieldedRetriever | BrokenRetriever = fielded
@@ -389,14 +389,6 @@ class QueryRefinementEnv(Game[np.ndarray, int]):
             "entities": tuple(self.corpus[each].title for each in episode.task.evidence),
             "hops": episode.task.hops,
         }
-
-
-def _with_evidence(tasks: TaskSet) -> TaskSet:
-    """Return the tasks that have evidence, without which no ranking is better than another."""
-    kept = [task for task in tasks if task.evidence]
-    if not kept:
-        raise ConfigurationError(f"{tasks.name!r}: no task has evidence, which is what is ranked")
-    return tasks if len(kept) == len(tasks) else TaskSet(kept, name=tasks.name)
 
 
 def make_vector(

@@ -17,11 +17,11 @@ _METRICS = ("exact_match", "f1", "cover_exact_match")
 class SearchDiscount(ShapingWrapper, RecordConstructorArgs):
     """Takes a share of a right answer's score back if the episode searched for it.
 
-    ``search_discount`` is, at the end, ``-share`` times the score. With the same share for every
-    task that is the search penalty of MMSearch-R1 (arXiv:2506.20670). With ``known``, the tasks
+    ``search_discount`` is, at the end, ``-share`` times the score: an outcome reward with a search
+    penalty, which the abstract of MMSearch-R1 (arXiv:2506.20670) names. With ``known``, the tasks
     that the policy answers by heart, it is all of the score on those and nothing on others, after
-    the aim of SEM (arXiv:2505.07903): search only where it is needed. Only their abstracts were
-    at hand, so the shares are ours. For a cost of each search see ``rewards.SearchCost``.
+    the aim of SEM (arXiv:2505.07903): search only where it is needed. Form and shares are ours.
+    For a cost of each search see ``rewards.SearchCost``.
 
     Args:
         env: A search environment.

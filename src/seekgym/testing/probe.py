@@ -134,7 +134,7 @@ def game_of(env: gym.Env[Any, Any]) -> Game[Any, Any]:
     """
     inner = env.unwrapped
     if not isinstance(inner, Game):
-        raise CheckFailedError(f"{type(inner).__name__} is no Game (seekgym.envs.game)")
+        raise CheckFailedError(f"{type(inner).__name__} is no seekgym.envs.Game")
     return inner
 
 
