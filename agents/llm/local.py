@@ -146,6 +146,8 @@ class LocalPolicy(Policy):
                 "max_context": self.limits.max_context,
                 "max_new_tokens": self.limits.max_new_tokens,
                 "has_instructions": self.has_instructions,
+                "has_template": self.layout.has_template,
+                "is_constrained": self.is_constrained,
             },
         )
 

@@ -7,7 +7,8 @@ group of its own. What was paid the same, to 1e-9, is no better and no worse: ex
 the only member of a group: published trainers give it its bare reward.
 
 Where a standard deviation divides, it is that of a sample (n - 1), as the common trainers have
-it; the papers leave that open. Methods with a number for each turn are in ``turn_advantages``.
+it, but for ``hop_grouped``, whose paper writes a variance; the others leave that open. Methods with
+a number for each turn are in ``turn_advantages``.
 """
 
 import math

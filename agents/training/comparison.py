@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 from ..rollouts.pipeline import group_key
 from ..rollouts.trajectory import Trajectory
 
-__all__ = ["Values", "centred", "compared", "differ", "groups", "pay", "spread", "z_scores"]
+__all__ = [
+    "Values",
+    "centred",
+    "compared",
+    "differ",
+    "groups",
+    "pay",
+    "spread",
+    "uneven",
+    "z_scores",
+]
 
 Values = NDArray[np.float64]
 
@@ -31,6 +41,13 @@ def spread(trajectories: Sequence[Trajectory], values: Values) -> list[Values]:
         np.full(len(each.turns), value)
         for each, value in zip(trajectories, values.tolist(), strict=True)
     ]
+
+
+def uneven(trajectories: Sequence[Trajectory], worth: Sequence[Values]) -> list[int]:
+    """Return the places of the members of groups in which any turn is better or worse."""
+    keys = groups(trajectories)
+    lively = {key for key, each in zip(keys, worth, strict=True) if each.any()}
+    return [place for place, key in enumerate(keys) if key in lively]
 
 
 def compared(

@@ -21,11 +21,12 @@ import torch
 from ...corpora.errors import ConfigurationError, raise_unknown
 from ...envs.rules import check_at_least
 from ..llm.local import LocalPolicy
-from ..rollouts.filter import GroupVariance, Valid
+from ..rollouts.filter import Valid
 from ..rollouts.generate import generate
 from ..rollouts.trajectory import Trajectory
 from ..rollouts.trees import TailShape, TreeShape, generate_tails, generate_trees
 from .advantages import ESTIMATORS
+from .comparison import uneven
 from .distillation import Distillation, Distiller
 from .evaluation import Evaluation, behaviour, evaluate
 from .objectives import OBJECTIVES
@@ -49,7 +50,8 @@ class GRPOSettings:
         minutes: When it ends.
         steps: The number of steps at which it ends, if earlier.
         questions: Of each step.
-        group_size: Episodes of each question.
+        group_size: Episodes of each question; of trees and tails as many as fit, in threes and
+            twos.
         rollout: ``groups``; ``trees`` or ``tails`` branch episodes, for the estimators of those.
         estimator: A name of ``ESTIMATORS``.
         objective: A name of ``OBJECTIVES``.
@@ -63,7 +65,8 @@ class GRPOSettings:
         negative_weight: How much of an advantage below 0 counts. Wrong episodes share most of
             their tokens with right ones, so a little is safer (LLDS, arXiv:2512.04220, on why).
         masks_observations: Whether the tokens of the environment are left out of the loss.
-        drops_even_groups: Whether groups that were all paid alike are left out (DAPO).
+        drops_even_groups: Whether groups of which no turn is worth more or less than its like are
+            left out (the dynamic sampling of DAPO, for any estimator).
         max_gradient_norm: To which gradients are cut.
         batch_tokens: The most tokens that the model reads at once, with padding.
         play_batch: How many episodes play at once.
@@ -112,6 +115,9 @@ class GRPOSettings:
         for name in ("minutes", "learning_rate", "evaluate_minutes", "temperature"):
             if not getattr(self, name) > 0:
                 raise ConfigurationError(f"{name} must be above 0, got {getattr(self, name)!r}")
+        for name in ("negative_weight", "kl", "llds", "entropy"):
+            if not getattr(self, name) >= 0:
+                raise ConfigurationError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
         if self.rollout not in ("groups", "trees", "tails"):
             raise_unknown("rollout", self.rollout, ("groups", "trees", "tails"))
 
@@ -212,11 +218,12 @@ class GRPO:
     def _learn(self, played: Sequence[Trajectory], world: World) -> dict[str, float]:
         """Update the model from the episodes; return what the updates were like."""
         settings = self.settings
-        used = list(GroupVariance()(played)) if settings.drops_even_groups else list(played)
-        worth = ESTIMATORS[settings.estimator](used)
+        worth = ESTIMATORS[settings.estimator](played)
+        used = uneven(played, worth) if settings.drops_even_groups else range(len(played))
+        weight = max(settings.negative_weight, _LEAST_WEIGHT)  # what is worse never counts as good
         episodes = prepare(
-            used,
-            [np.where(each < 0, settings.negative_weight * each, each) for each in worth],
+            [played[place] for place in used],
+            [np.where(worth[place] < 0, weight * worth[place], worth[place]) for place in used],
             masks_observations=settings.masks_observations,
         )
         generator = np.random.default_rng(np.random.SeedSequence([settings.seed, 4, self.step]))
@@ -225,7 +232,7 @@ class GRPO:
             group["lr"] = rate
         figures: list[dict[str, float]] = []
         if not settings.masks_observations:  # nobody drew those tokens: score them as they are
-            episodes = [episode.scored(self.model) for episode in episodes]
+            episodes = [episode.scored(self.model, settings.temperature) for episode in episodes]
         lessons, weight = self._lessons(played, world)
         none: list[Episode] = []
         for batch, taught in zip_longest(
@@ -269,8 +276,9 @@ class GRPO:
                 temperature=settings.temperature,
                 pays_entropy=settings.entropy > 0,
             )
-            share = _share(part, episodes, settings.average)
-            loss = (1 - weight) * share * (self._loss(batch) - settings.entropy * mean_entropy)
+            shares = {how: _share(part, episodes, how) for how in ("token", "episode", "constant")}
+            share = shares["token"]
+            loss = (1 - weight) * self._loss(batch, mean_entropy, shares)
             loss.backward()
             off = (batch.log_probs.detach() - batch.old_log_probs)[batch.mask].abs()
             totals["loss"] += loss.item()
@@ -287,15 +295,19 @@ class GRPO:
         self.optimizer.zero_grad()
         return totals | {"gradient_norm": float(norm)}
 
-    def _loss(self, batch: TokenBatch) -> torch.Tensor:
+    def _loss(
+        self, batch: TokenBatch, mean_entropy: torch.Tensor, shares: Mapping[str, float]
+    ) -> torch.Tensor:
+        """Return what a part adds to the loss of its minibatch, each term by its own share."""
         settings = self.settings
         mean = partial(aggregate, batch=batch, how=settings.average, length=_LENGTH)
-        loss = mean(OBJECTIVES[settings.objective](batch))
+        loss = shares[settings.average] * mean(OBJECTIVES[settings.objective](batch))
+        if settings.kl:
+            loss = loss + shares[settings.average] * settings.kl * mean(kl(batch))
         if settings.llds:
-            loss = loss + settings.llds * aggregate(llds(batch), batch, "episode")
-        if settings.kl and batch.reference_log_probs is not None:
-            loss = loss + settings.kl * mean(kl(batch.log_probs, batch.reference_log_probs))
-        return loss
+            kept = aggregate(llds(batch), batch, "episode")
+            loss = loss + shares["episode"] * settings.llds * kept
+        return loss - shares["token"] * settings.entropy * mean_entropy
 
     def _alarms(self, played: Sequence[Trajectory]) -> dict[str, float | None]:
         """Return what shows early that a run goes wrong.
@@ -352,13 +364,14 @@ class GRPO:
         )
 
     def _resume(self, path: Path) -> None:
-        state = torch.load(path / "state.pt", map_location=self.model.device, weights_only=True)
+        state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self._seconds = state["step"], state["seconds"]
         self._evaluated = state["evaluated"]
         self.folder.trim(self.step)
 
 
+_LEAST_WEIGHT = 1e-9
 _LENGTH = 128  # the constant that Dr. GRPO divides by, in tokens
 
 

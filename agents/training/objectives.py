@@ -2,8 +2,8 @@
 
 An objective takes a ``TokenBatch`` and returns a loss for each token, of shape (rows, tokens),
 exactly 0 where the policy drew none; ``aggregate`` makes one number of it. ``kl``, ``entropy`` and
-``llds`` are what may be added. Groups without variance teach nothing in any of them: the
-``GroupVariance`` stage of the rollouts drops them, which is the dynamic sampling of DAPO.
+``llds`` are what may be added. An episode whose advantages are all 0 teaches nothing: ``grpo``
+drops groups of such, which is the dynamic sampling of DAPO.
 """
 
 from collections.abc import Callable

@@ -285,7 +285,7 @@ class SFT:
         )
 
     def _resume(self, path: Path) -> None:
-        state = torch.load(path / "state.pt", map_location=self.model.device, weights_only=True)
+        state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self._block, self._place = state["step"], state["block"], state["place"]
         self._seconds, self._tokens = state["seconds"], state["tokens"]

@@ -34,11 +34,12 @@ class Episode:
         """How many tokens count."""
         return sum(sum(segment.mask) for segment in self.segments)
 
-    def scored(self, model: PreTrainedModel) -> "Episode":
+    def scored(self, model: PreTrainedModel, temperature: float) -> "Episode":
         """Return the episode with the log-probabilities that the model gives now."""
         rows = pad(self.segments, model.device)
         with torch.no_grad():
-            values = score(model, rows, rows.drawn).log_probs.cpu().numpy()
+            found = score(model, rows, rows.drawn, temperature=temperature)
+        values = found.log_probs.cpu().numpy()
         segments = tuple(
             replace(segment, log_probs=tuple(map(float, row[: len(segment.ids)])))
             for segment, row in zip(self.segments, values, strict=True)

@@ -59,8 +59,8 @@ def tree(trajectories: Sequence[Trajectory], *, epsilon: float = 1e-6) -> list[V
     Tree-GRPO (Ji et al. 2025, arXiv:2509.21240): the sum of the inter-tree and the intra-tree
     advantage; within a tree, leaves share first turns, so the second compares what came after
     they parted. Turns that several leaves share are trained with each leaf's advantage, as there.
-    Published code normalises within the tree what was normalised over the group already, which is
-    the same but for epsilon. Where nothing branches it is ``grpo``.
+    Normalising within the tree what was normalised over the group already would give the same but
+    for epsilon. Where nothing branches it is ``grpo``.
 
     Args:
         trajectories: The batch, with whole trees.

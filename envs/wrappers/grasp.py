@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
+from ...corpora.errors import ConfigurationError
 from .shaping import Progress, ShapingWrapper
 
 __all__ = ["GraspMix"]
@@ -23,8 +24,12 @@ class GraspMix(ShapingWrapper, RecordConstructorArgs):
     Args:
         env: A search environment.
         weights: Those of reading, searching and efficiency.
-        search_tools: Which tools search; GRASP has a dense and a lexical one.
+        search_tools: Which tools search; GRASP has a dense and a lexical one. A search that shows
+            snippets and no documents, as in KnowledgeGraph, earns nothing.
         read_tools: Which tools open documents.
+
+    Raises:
+        ConfigurationError: No tool searches.
     """
 
     def __init__(
@@ -39,6 +44,8 @@ class GraspMix(ShapingWrapper, RecordConstructorArgs):
             self, weights=weights, search_tools=search_tools, read_tools=read_tools
         )
         ShapingWrapper.__init__(self, env)
+        if not search_tools:
+            raise ConfigurationError("search_tools must name at least one tool, got none")
         self._weights = weights
         self._search_tools, self._read_tools = tuple(search_tools), tuple(read_tools)
 

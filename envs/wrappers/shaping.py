@@ -33,7 +33,7 @@ class Act(NamedTuple):
     """What one turn did.
 
     Attributes:
-        tool: The tool that was called; None if the action is no tool call.
+        tool: The tool that was run; None if none was.
         documents: Ids of the documents shown.
         observation: What the environment said.
     """
@@ -118,7 +118,8 @@ class ShapingWrapper(gym.Wrapper[Any, Any, Any, Any], ABC):
         """Step, and add the terms."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         before = self._begun()
-        act = Act(_tool_of(action), info.get("documents", ()), observation)
+        tool = None if info.get("error") else _tool_of(action)
+        act = Act(tool, info.get("documents", ()), observation)
         after = self._progress = before._replace(
             acts=(*before.acts, act), turns_left=info.get("turns_left")
         )

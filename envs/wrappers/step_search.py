@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -20,19 +20,23 @@ class StepSearchGain(ShapingWrapper, RecordConstructorArgs):
 
     ``information_gain`` is, over the evidence documents, the mean of how far this turn's best
     TF-IDF cosine to it exceeds the best of the turns before; ``redundancy`` is minus the share
-    of this turn's documents that were shown before. A turn that shows none gets 0. TF-IDF is
-    ``tf * (1 + ln((1 + N) / (1 + n)))`` with the frequencies of the corpus.
+    of this turn's documents that were shown before. A turn that shows none, or is no search, gets
+    0. TF-IDF is ``tf * (1 + ln((1 + N) / (1 + n)))`` with the frequencies of the corpus.
 
     Args:
         env: A search environment.
         scale: What both are multiplied by: 0.6 as the paper writes it; 1.6 as the published code
             does, which adds the scaled reward to itself.
+        tools: Which tools search. Where a search shows snippets and no documents, as in
+            KnowledgeGraph, that is what opens them: ``("access",)``.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], *, scale: float = 0.6) -> None:
-        RecordConstructorArgs.__init__(self, scale=scale)
+    def __init__(
+        self, env: gym.Env[Any, Any], *, scale: float = 0.6, tools: Sequence[str] = ("search",)
+    ) -> None:
+        RecordConstructorArgs.__init__(self, scale=scale, tools=tools)
         ShapingWrapper.__init__(self, env)
-        self.scale = scale
+        self.scale, self._tools = scale, frozenset(tools)
         self._retriever = default_retriever(self.env.unwrapped.corpus)  # type: ignore[attr-defined]
         self._analyzer = Analyzer(self._retriever.language)
 
@@ -43,8 +47,9 @@ class StepSearchGain(ShapingWrapper, RecordConstructorArgs):
         self, progress: Progress, info: Mapping[str, Any], *, is_over: bool
     ) -> tuple[dict[str, float], tuple[float, ...]]:
         best: tuple[float, ...] = self._kept
-        shown = progress.acts[-1].documents
-        if not shown:
+        act = progress.acts[-1]
+        shown = act.documents
+        if not shown or act.tool not in self._tools:
             return {"information_gain": 0.0, "redundancy": 0.0}, best
         vectors = [self._vector(progress.corpus, document) for document in shown]
         golds = [self._vector(progress.corpus, gold) for gold in progress.task.evidence]

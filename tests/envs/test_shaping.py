@@ -195,6 +195,28 @@ def test_information_gain_is_that_of_a_reference(env, scale):
     assert found[3] == (0.0, 0.0)
 
 
+def test_opening_what_a_search_showed_is_not_redundant(env):
+    shaped = StepSearchGain(env)
+    task = env.tasks[0]
+    shaped.reset(options={"task": task.id})
+    *_, info = shaped.step(env.search_call(task.question))
+    *_, info = shaped.step(env.reading_call(info["documents"][0]))
+    assert info["documents"]
+    assert info["reward_terms"]["redundancy"] == 0
+    opened = StepSearchGain(env, tools=("read",))
+    opened.reset(options={"task": task.id})
+    *_, info = opened.step(env.reading_call(task.evidence[0]))
+    assert info["reward_terms"]["information_gain"] > 0
+
+
+def test_a_search_that_was_refused_is_none():
+    env = SearchDiscount(HamletEnv())
+    env.reset(seed=0, options={"task": "t0"})
+    *_, info = env.step({"name": "search", "arguments": {"query": ""}})
+    assert info["error"] is not None
+    assert env.step(CALLS[3])[4]["reward_terms"]["search_discount"] == 0
+
+
 def last_terms(env, *places):
     env.reset(seed=0, options={"task": "t0"})
     for place in places:
@@ -256,6 +278,7 @@ def test_they_stand_under_a_protocol_and_are_part_of_the_spec():
         (PotentialShaping, {"potential": "oracle"}),
         (SearchDiscount, {"share": 2}),
         (SearchDiscount, {"metric": "em"}),
+        (GraspMix, {"search_tools": ()}),
     ],
 )
 def test_bad_arguments_are_named(wrap, arguments):

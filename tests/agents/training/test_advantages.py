@@ -29,7 +29,7 @@ from seekgym.agents.training.advantages import (
     tree,
     turn_level,
 )
-from seekgym.agents.training.comparison import differ
+from seekgym.agents.training.comparison import differ, uneven
 from seekgym.corpora import ConfigurationError, CorpusError
 
 EPSILON = 1e-6
@@ -272,6 +272,16 @@ def test_the_filter_for_variance_drops_what_teaches_nothing(rewards):
     values = np.concatenate(grpo(group))
     assert has_variance(group) == bool(values.any())
     assert has_variance(group) == differ(np.array([each.total_reward for each in group]))
+    assert uneven(group, grpo(group)) == (list(range(len(group))) if has_variance(group) else [])
+
+
+def test_a_group_that_was_paid_alike_may_still_teach():
+    alike = [paid("g", 0.0, says="Ann"), paid("g", 0.0, says="nobody"), paid("h", 0.0)]
+    assert uneven(alike, grpo(alike)) == []
+    assert uneven(alike, entity_aware(alike)) == [0, 1]
+    early, late = paid("g", 1.0, 0.0), paid("g", 0.0, 1.0)
+    assert uneven([early, late], turn_level([early, late])) == [0, 1]
+    assert uneven([], []) == []
 
 
 def test_the_better_episode_gets_more_in_every_estimator():

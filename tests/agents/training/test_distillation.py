@@ -240,7 +240,7 @@ def test_a_teacher_that_is_the_policy_teaches_nothing_and_another_does(
         assert [each.drawn for each in lessons] == [
             sum(sum(segment.mask) for segment in trajectory.segments) for trajectory in strayed[:3]
         ]
-        lessons = [each.scored(learner.model) for each in lessons]
+        lessons = [each.scored(learner.model, 1.0) for each in lessons]
         learner.model.zero_grad()
         loss = distiller.learn(lessons, learner.model, weight=1.0, tokens=1024)
         gradients = [p.grad.abs().max() for p in learner.model.parameters() if p.grad is not None]

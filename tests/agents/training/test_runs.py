@@ -309,6 +309,9 @@ def test_a_policy_that_was_saved_plays_as_it_was_trained(warmed_up, tmp_path):
     again = LocalPolicy.from_pretrained(str(tmp_path), max_new_tokens=7)
     assert again.limits.max_new_tokens == 7
     assert again.identity | {"max_new_tokens": 48, "name": ""} == policy.identity | {"name": ""}
+    constrained = LocalPolicy.from_pretrained(str(warmed_up), is_constrained=True)
+    constrained.save(tmp_path / "constrained")  # a resumed run plays as it did
+    assert LocalPolicy.from_pretrained(str(tmp_path / "constrained")).is_constrained
     (tmp_path / "policy.json").write_text("[")
     with pytest.raises(ConfigurationError, match="no options of a policy"):
         LocalPolicy.from_pretrained(str(tmp_path))
