@@ -7,7 +7,8 @@ Run: python benchmarks/learning.py                   everything, three seeds (ho
 Each run is a process with one thread, two at a time, kept in runs/learning/seed-N/STAGE; what is
 done is not done again, what was cut off goes on. Evaluation is on held-out universes: other seeds
 and other names than those of training. Rivals in the same figures: the model before training, the
-estimators against one another on the same budget, GRPO with its mask against GRPO without.
+estimators against one another on the same budget, GRPO with its mask against GRPO without,
+distillation from the tutor against GRPO.
 """
 
 import argparse
@@ -43,6 +44,7 @@ class Stage(NamedTuple):
     begins_with: str | None = None
 
 
+TUTOR = {"teacher": "tutor", "weight": 1.0, "weight_end": 1.0}
 # sft ends once 60% are right, which is enough to begin with; long-sft is what SFT can reach.
 STAGES = {
     "sft": Stage("sft", 12, {"target": 0.6, "evaluate_minutes": 0.5}),
@@ -52,6 +54,7 @@ STAGES = {
     "short-unmasked": Stage("grpo", 2, {"masks_observations": False}, "sft"),
     "short-rloo": Stage("grpo", 2, {"estimator": "rloo"}, "sft"),
     "short-stratified": Stage("grpo", 2, {"estimator": "stratified"}, "sft"),
+    "short-distilled": Stage("grpo", 2, {"distillation": TUTOR}, "sft"),
 }
 TRANSFER = {
     "seekgym/PhantomShort-v0": {"hops": (3, 3), "questions": 200},
@@ -74,6 +77,7 @@ def run_stage(seed: int, stage: str) -> None:
     import torch
     from transformers.utils import logging
 
+    from seekgym.agents.training.distillation import Distillation
     from seekgym.agents.training.grpo import GRPO, GRPOSettings
     from seekgym.agents.training.run import RunFolder
     from seekgym.agents.training.sft import SFT, SFTSettings
@@ -85,6 +89,8 @@ def run_stage(seed: int, stage: str) -> None:
     given: dict[str, Any] = {"minutes": float(minutes), "seed": seed, **COMMON, **changes}
     if begins_with is not None:
         given["model"] = str(folder(seed, begins_with))
+    if "distillation" in given:
+        given["distillation"] = Distillation(**given["distillation"])
     settings = settings_kind(environment=ENVIRONMENT, **given)
     run = RunFolder.begin(folder(seed, stage), settings.record, resume=True)
     kind(settings, run).train()
