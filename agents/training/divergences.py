@@ -79,7 +79,8 @@ def teacher_advantages(teacher_log_probs: Tensor, old_log_probs: Tensor) -> Tens
 def drawn_losses(log_probs: Tensor, teacher_log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
     """Return ``-r A``, the policy gradient with a teacher's advantages and the ratio ``r``.
 
-    In the mean over the policy's draws its gradient is that of ``reverse_kl``.
+    In the mean over the policy's draws its gradient is that of ``reverse_kl``, as long as the
+    policy is still the one that drew.
 
     Args:
         log_probs: Of each drawn token under the policy that is trained, with gradient.
