@@ -1,15 +1,16 @@
 """The rules of the game, apart from what there is to find."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict
 
 from ..corpora.errors import ConfigurationError, raise_unknown
 from .rewards import RewardTerm, resolve_rewards
 from .scoring import Convention, check_convention
 
-__all__ = ["RuleOptions", "Rules", "check_at_least"]
+__all__ = ["RuleOptions", "Rules", "check_at_least", "check_positive"]
 
 _MIN_OBSERVATION_CHARS = 1_000
 
@@ -88,3 +89,9 @@ def check_at_least(name: str, value: int, least: int) -> None:
         raise ConfigurationError(
             f"{name} must be a whole number of at least {least}, got {value!r}"
         )
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raise a ConfigurationError unless the value is a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
+        raise ConfigurationError(f"{name} must be a finite number above 0, got {value!r}")

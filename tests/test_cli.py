@@ -141,10 +141,10 @@ def test_a_person_refines_a_query():
 
 
 def test_a_person_chooses_from_a_menu_by_number_or_name():
-    typed = "0\nstop unknown\n"
+    typed = f"{'9' * 5_000}\n0\nstop unknown\n"
     done = seekgym("play", "seekgym/PhantomMenu-v0", "--seed", "0", stdin=typed)
     assert done.returncode == 0, done.stderr
-    assert "That is no choice" not in done.stdout
+    assert done.stdout.count("That is no choice") == 1
     assert "Return 0.00." in done.stdout
 
 
@@ -389,6 +389,11 @@ def test_trajectories_are_verified_and_can_be_shown(tmp_path):
     assert "Wrote 12 trajectories" in done.stdout
     assert len(out.read_text(encoding="utf-8").splitlines()) == 12
     assert "shell(command=" in seekgym("show", out, "--number", "1").stdout
+    again = seekgym(
+        "trajectories", "Grep-v0", "--corpus", "phantom:people=50", "--oracle", "--out", out
+    )
+    assert (again.returncode, "exists; remove it" in again.stderr) == (2, True)
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 12
     complaints = {
         "without proofs": ("QA-v0", "--oracle"),
         "say who plays": ("QA-v0",),

@@ -22,6 +22,7 @@ from .tiny import tiny_model
 __all__ = [
     "check_vocabulary",
     "load_model",
+    "move_to",
     "save_options",
     "saved_options",
     "weights_fingerprint",
@@ -49,13 +50,22 @@ def load_model(
     model, tokenizer = tiny_model() if name == "tiny" else _pretrained(name, dtype)
     if isinstance(kind, torch.dtype):
         torch.nn.Module.to(model, kind)
+    move_to(model, device)
+    return model, tokenizer
+
+
+def move_to(model: PreTrainedModel, device: str | None) -> None:
+    """Move a model; to a GPU if there is one and no device is given.
+
+    Raises:
+        ConfigurationError: There is no such device.
+    """
     try:
         place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.nn.Module.to(model, place)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ConfigurationError(f"device {device!r} cannot be used: {reason}") from None
-    return model, tokenizer
 
 
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -107,5 +117,6 @@ def _pretrained(name: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedToken
         tokenizer = AutoTokenizer.from_pretrained(source.path, **source.arguments)
         model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype, **source.arguments)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"model {name!r} cannot be loaded: {error}") from error
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigurationError(f"model {name!r} cannot be loaded: {reason}") from error
     return model, tokenizer

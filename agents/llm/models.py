@@ -75,7 +75,7 @@ def find_model(name: str) -> ModelSource:
         raise ConfigurationError(
             f"model {name!r} is a file, but no .gguf file; pass the folder that it lies in"
         )
-    if path.suffix == ".gguf" or name[:1] in (".", "/", "~") or not name:
+    if path.suffix == ".gguf" or name.startswith((".", "/", "~", "runs/")) or not name:
         raise ConfigurationError(
             f"model {name!r}: there is no such file or folder; pass a folder with config.json, "
             f"a .gguf file, or one of: tiny, {', '.join(SHIPPED_MODELS)}"
@@ -88,6 +88,16 @@ def find_model(name: str) -> ModelSource:
 def _in_run(path: Path) -> Path:
     """Return the model of a run's newest checkpoint, or the folder itself if it is no run."""
     checkpoint = newest_checkpoint(path)
+    if checkpoint is not None and not (checkpoint / "model").is_dir():
+        raise ConfigurationError(
+            f"model {str(path)!r} is a training run without a language model; "
+            "what train sb3 learned is played by --agent sb3"
+        )
+    if checkpoint is None and (path / "log.jsonl").exists():
+        raise ConfigurationError(
+            f"model {str(path)!r} is a training run that has no checkpoint yet; let it train on "
+            "(--resume)"
+        )
     return path if checkpoint is None else checkpoint / "model"
 
 

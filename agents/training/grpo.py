@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from ...corpora.errors import ConfigurationError, raise_unknown
-from ...envs.rules import check_at_least
+from ...envs.rules import check_at_least, check_positive
 from ..llm.local import LocalPolicy
 from ..rollouts.filter import Valid
 from ..rollouts.generate import generate
@@ -31,7 +31,7 @@ from .distillation import Distillation, Distiller
 from .evaluation import Evaluation, behaviour, evaluate
 from .objectives import OBJECTIVES
 from .regularisers import kl, llds
-from .run import RunFolder
+from .run import RunFolder, reading_checkpoint
 from .token_batch import TokenBatch, aggregate
 from .tokens import Episode, minibatches, prepare
 from .worlds import World, Worlds
@@ -112,9 +112,13 @@ class GRPOSettings:
         for name in ("questions", "minibatches", "batch_tokens", "play_batch"):
             check_at_least(name, getattr(self, name), 1)
         check_at_least("group_size", self.group_size, 2)
+        check_at_least("evaluation_episodes", self.evaluation_episodes, 1)
         for name in ("minutes", "learning_rate", "evaluate_minutes", "temperature"):
-            if not getattr(self, name) > 0:
-                raise ConfigurationError(f"{name} must be above 0, got {getattr(self, name)!r}")
+            check_positive(name, getattr(self, name))
+        if self.steps is not None:
+            check_at_least("steps", self.steps, 1)
+        if self.average not in ("token", "episode", "constant"):
+            raise_unknown("average", self.average, ("token", "episode", "constant"))
         for name in ("negative_weight", "kl", "llds", "entropy"):
             if not getattr(self, name) >= 0:
                 raise ConfigurationError(f"{name} must be 0 or more, got {getattr(self, name)!r}")
@@ -142,7 +146,7 @@ class GRPO:
         self.settings = settings
         self.folder = folder
         self.worlds = Worlds(settings.environment, settings.arguments, seed=settings.seed)
-        saved = folder.newest()
+        saved = folder.resume_point()
         self.policy = LocalPolicy.from_pretrained(
             settings.model if saved is None else str(saved[1] / "model"),
             dtype="float32",
@@ -161,7 +165,7 @@ class GRPO:
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=0.0
         )
-        self.step, self._seconds, self._evaluated = 0, 0.0, -1.0
+        self.step, self._seconds, self._evaluated, self._reported = 0, 0.0, -1.0, -1
         if saved is not None:
             self._resume(saved[1])
 
@@ -179,9 +183,10 @@ class GRPO:
                 self._report(record, on_log)
             world = self.worlds.training(self.step)
             played = self._play(world)
-            record = {"step": self.step, "seconds": self._seconds, **self._alarms(played)}
+            record = {"seconds": self._seconds, **self._alarms(played)}
             record |= self._learn(played, world)
             self.step += 1
+            record["step"] = self.step
             self.folder.log(record)
             on_log(record)
 
@@ -346,8 +351,10 @@ class GRPO:
         )
         held_out = {f"held_out_{name}": value for name, value in found.record.items()}
         line = {"step": self.step, "seconds": self._seconds, **held_out}
-        self.folder.log(line)
-        self.folder.save(self.step, self._write)
+        if self._reported != self.step:  # else a run that was over is looked at again
+            self.folder.log(line)
+            self.folder.save(self.step, self._write)
+            self._reported = self.step
         on_log({**record, **line})
         return found
 
@@ -364,11 +371,11 @@ class GRPO:
         )
 
     def _resume(self, path: Path) -> None:
-        state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.step, self._seconds = state["step"], state["seconds"]
-        self._evaluated = state["evaluated"]
-        self.folder.trim(self.step)
+        with reading_checkpoint(path):
+            state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.step, self._seconds = state["step"], state["seconds"]
+            self._evaluated, self._reported = state["evaluated"], state["step"]
 
 
 _LEAST_WEIGHT = 1e-9

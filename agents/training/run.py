@@ -7,13 +7,14 @@ import os
 import re
 import shutil
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from ...corpora.errors import ConfigurationError, CorpusError
+from ...corpora.errors import ConfigurationError, CorpusError, SeekgymError
 
-__all__ = ["RunFolder", "newest_checkpoint"]
+__all__ = ["RunFolder", "newest_checkpoint", "reading_checkpoint"]
 
 _CHECKPOINT = re.compile(r"step-(\d{8,})")
 _HIDDEN = "."  # what begins with it is unfinished, or about to be removed
@@ -24,6 +25,25 @@ def newest_checkpoint(path: str | os.PathLike[str]) -> Path | None:
     """Return the folder of a run's last whole checkpoint, None if there is none."""
     saved = _saved(Path(path) / "checkpoints")
     return saved[-1][1] if saved else None
+
+
+@contextmanager
+def reading_checkpoint(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with the files of a checkpoint into an error that names it.
+
+    Raises:
+        ConfigurationError: Something went wrong.
+    """
+    try:
+        yield
+    except SeekgymError:
+        raise
+    except Exception as error:  # what damaged bytes do to a reader is beyond listing
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ConfigurationError(
+            f"checkpoint {path} cannot be read ({reason}); remove that folder to go on from the "
+            "one before it"
+        ) from error
 
 
 def _saved(checkpoints: Path) -> list[tuple[int, Path]]:
@@ -73,6 +93,7 @@ class RunFolder:
             path: The folder; it is made.
             config: All that decides the run, as JSON could hold it.
             resume: Go on with the run that the folder holds; a new one begins if it holds none.
+                One of which nothing was logged or saved is none: a start that failed.
 
         Raises:
             ConfigurationError: The folder holds a run and ``resume`` is not set, or one with other
@@ -164,6 +185,12 @@ class RunFolder:
         saved = self._saved()
         return saved[-1] if saved else None
 
+    def resume_point(self) -> tuple[int, Path] | None:
+        """Return what ``newest`` does, and drop what was logged after it: it is done again."""
+        saved = self.newest()
+        self.trim(-1 if saved is None else saved[0])
+        return saved
+
     def trim(self, step: int) -> None:
         """Drop the lines of the log after a step, so that a resumed run logs none twice."""
         kept = [record for record in self.records() if record["step"] <= step]
@@ -222,7 +249,8 @@ def _lock(path: Path) -> int:
 def _check_config(path: Path, wanted: dict[str, Any], *, resume: bool) -> None:
     """Write the settings of a new run down; compare those of one that goes on."""
     place = path / "config.json"
-    if not place.exists():
+    is_begun = _saved(path / "checkpoints") or _has_lines(path / "log.jsonl")
+    if not place.exists() or not is_begun:
         _replace(place, json.dumps(wanted, indent=2, ensure_ascii=False).encode() + b"\n")
         return
     if not resume:
@@ -243,6 +271,10 @@ def _check_config(path: Path, wanted: dict[str, Any], *, resume: bool) -> None:
         raise ConfigurationError(
             f"{path} holds a run with other settings: {told}; pass those it had, or another folder"
         )
+
+
+def _has_lines(log: Path) -> bool:
+    return log.exists() and log.stat().st_size > 0
 
 
 def _shown(value: Any) -> str:

@@ -21,10 +21,11 @@ from gymnasium.spaces import Box, Discrete
 
 from ...corpora.errors import ConfigurationError, MissingExtraError, raise_unknown
 from ...envs.base import SearchEnv
+from ...envs.rules import check_positive
 from ...envs.wrappers.features import Features, find_features
 from ...envs.wrappers.menu import Menu, find_menu
 from .curves import draw_curves
-from .run import RunFolder
+from .run import RunFolder, reading_checkpoint
 
 __all__ = [
     "ALGORITHMS",
@@ -140,9 +141,13 @@ def train(
     _libraries()
     if settings.algorithm not in ALGORITHMS:
         raise_unknown("algorithm", settings.algorithm, ALGORITHMS)
-    if not settings.minutes > 0:
-        raise ConfigurationError(f"minutes must be above 0, got {settings.minutes}")
+    check_positive("minutes", settings.minutes)
     test_env = make_numeric(settings.env, {**settings.env_args, **settings.test_args})
+    if settings.algorithm == "maskable-ppo" and not _has_masks(test_env):
+        raise ConfigurationError(
+            f"maskable-ppo needs an environment with action_masks(), and {settings.env} has none; "
+            "take ppo, a2c or dqn (--algorithm)"
+        )
     run = RunFolder.begin(folder, asdict(settings), resume=resume)
     try:
         draw_curves(run.records(), run.path)  # says at once if a library is missing
@@ -161,10 +166,21 @@ def load_policy(path: str | os.PathLike[str]) -> LearnedPolicy:
     place = Path(path)
     for folder in (place, *sorted((place / "checkpoints").glob("step-*"), reverse=True)):
         if (folder / _MODEL).exists() and (folder / _STATE).exists():
-            state = json.loads((folder / _STATE).read_text())
-            model = _algorithm(state["algorithm"]).load(folder / _MODEL, device="cpu")
+            with reading_checkpoint(folder):
+                state = json.loads((folder / _STATE).read_text())
+                model = _algorithm(state["algorithm"]).load(folder / _MODEL, device="cpu")
             return LearnedPolicy(state["algorithm"], model)
-    raise ConfigurationError(f"{path} holds no learned policy; pass the folder of a run")
+    raise ConfigurationError(
+        f"{path} holds no policy of train sb3; pass the folder of such a run (language models are "
+        "played by --agent local)"
+    )
+
+
+def _has_masks(env: gym.Env[Any, Any]) -> bool:
+    try:
+        return callable(env.get_wrapper_attr("action_masks"))
+    except AttributeError:
+        return False
 
 
 def make_numeric(env_id: str, arguments: Mapping[str, Any]) -> gym.Env[Any, Any]:
@@ -176,7 +192,10 @@ def make_numeric(env_id: str, arguments: Mapping[str, Any]) -> gym.Env[Any, Any]
     try:
         env = gym.make(env_id, **arguments)
     except (gym.error.Error, ModuleNotFoundError, TypeError) as error:
-        raise ConfigurationError(f"environment {env_id!r}: {error}") from None
+        raise ConfigurationError(
+            f"environment {env_id!r} cannot be made with {dict(arguments)} (--env-args, "
+            f"--test-args): {error}"
+        ) from None
     if isinstance(env.unwrapped, SearchEnv) and find_features(env) is None:
         menu = find_menu(env)
         return Features(Menu(env) if menu is None else menu)
@@ -234,16 +253,16 @@ class _Trainer:
     def _model(self) -> Any:
         settings = self.settings
         env = _vector(settings)
-        newest = self.run.newest()
+        newest = self.run.resume_point()
         kind = _algorithm(settings.algorithm)
         if newest is not None:
             step, place = newest
-            self.run.trim(step)
-            state = json.loads((place / _STATE).read_text())
-            self.before, self.began = state["seconds"], time.monotonic()
-            model = kind.load(place / _MODEL, env=env, device="cpu")
-            if settings.algorithm == "dqn":
-                model.load_replay_buffer(place / "replay.pkl")
+            with reading_checkpoint(place):
+                state = json.loads((place / _STATE).read_text())
+                self.before, self.began = state["seconds"], time.monotonic()
+                model = kind.load(place / _MODEL, env=env, device="cpu")
+                if settings.algorithm == "dqn":
+                    model.load_replay_buffer(place / "replay.pkl")
             entropy = np.random.SeedSequence([settings.seed, step])
             model.set_random_seed(int(entropy.generate_state(1)[0]) // 2)
             return model

@@ -19,15 +19,15 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ...corpora.errors import ConfigurationError
-from ...envs.rules import check_at_least
-from ..llm.loading import load_model
+from ...envs.rules import check_at_least, check_positive
+from ..llm.loading import load_model, move_to
 from ..llm.local import LocalPolicy
 from ..llm.tiny import tiny_model
 from ..rollouts.trajectory import Segment
 from .batches import Rows, by_length, pad, score
 from .demonstrations import Demonstrator, demonstrate
 from .evaluation import Evaluation, evaluate
-from .run import RunFolder
+from .run import RunFolder, reading_checkpoint
 from .worlds import Worlds
 
 __all__ = ["SFT", "SFTSettings"]
@@ -94,8 +94,11 @@ class SFTSettings:
         for name in ("demonstrations", "batch_tokens", "warmup_steps", "evaluation_episodes"):
             check_at_least(name, getattr(self, name), 1)
         for name in ("minutes", "learning_rate", "evaluate_minutes"):
-            if not getattr(self, name) > 0:
-                raise ConfigurationError(f"{name} must be above 0, got {getattr(self, name)!r}")
+            check_positive(name, getattr(self, name))
+        if self.steps is not None:
+            check_at_least("steps", self.steps, 1)
+        if self.target is not None:
+            check_positive("target", self.target)
         if not 0 <= self.shuffled <= 1:
             raise ConfigurationError(f"shuffled must be from 0 to 1, got {self.shuffled!r}")
 
@@ -120,7 +123,7 @@ class SFT:
         self.settings = settings
         self.folder = folder
         self.worlds = Worlds(settings.environment, settings.arguments, seed=settings.seed)
-        saved = folder.newest()
+        saved = folder.resume_point()
         name = settings.model if saved is None else str(saved[1] / "model")
         self.model, self.tokenizer = _load(name, settings, device)
         self.model.train()
@@ -132,7 +135,7 @@ class SFT:
         )
         self._letters = _single_letters(self.tokenizer)
         self.step, self._block, self._place, self._seconds = 0, 0, 0, 0.0
-        self._tokens, self._evaluated = 0, 0.0
+        self._tokens, self._evaluated, self._reported = 0, 0.0, -1
         if saved is not None:
             self._resume(saved[1])
 
@@ -264,8 +267,10 @@ class SFT:
             seed=settings.seed,
         )
         record = self._figures(recent) | found.record
-        self.folder.log(record)
-        self.folder.save(self.step, self._write)
+        if self._reported != self.step:  # else a run that was over is looked at again
+            self.folder.log(record)
+            self.folder.save(self.step, self._write)
+            self._reported = self.step
         on_log(record)
         return found
 
@@ -285,12 +290,12 @@ class SFT:
         )
 
     def _resume(self, path: Path) -> None:
-        state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.step, self._block, self._place = state["step"], state["block"], state["place"]
-        self._seconds, self._tokens = state["seconds"], state["tokens"]
-        self._evaluated = state["evaluated"]
-        self.folder.trim(self.step)
+        with reading_checkpoint(path):
+            state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.step, self._block, self._place = state["step"], state["block"], state["place"]
+            self._seconds, self._tokens = state["seconds"], state["tokens"]
+            self._evaluated, self._reported = state["evaluated"], state["step"]
 
 
 def _load(
@@ -299,8 +304,8 @@ def _load(
     if name != "tiny":
         return load_model(name, dtype="float32", device=device)
     model, tokenizer = tiny_model(width=settings.width, layers=settings.layers, seed=settings.seed)
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.nn.Module.to(model, place), tokenizer
+    move_to(model, device)
+    return model, tokenizer
 
 
 def _single_letters(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:

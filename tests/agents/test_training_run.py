@@ -83,8 +83,26 @@ def test_a_folder_with_a_run_is_refused_unless_it_is_resumed(begin):
     assert begin(resume=True).records() == [{"step": 1}]
 
 
+def test_a_start_that_failed_is_not_in_the_way(begin):
+    begin({"rate": 0.7})
+    assert begin().config == CONFIG
+    assert begin({"rate": 0.9}, resume=True).config == {"rate": 0.9}
+
+
+def test_what_was_logged_after_the_last_checkpoint_is_done_again(begin):
+    run = begin()
+    run.log({"step": 0})
+    assert (run.resume_point(), run.records()) == (None, [])
+    for step in (1, 2):
+        run.log({"step": step})
+        run.save(step, write_step(step))
+    run.log({"step": 3})
+    step, _ = run.resume_point()
+    assert (step, [record["step"] for record in run.records()]) == (2, [1, 2])
+
+
 def test_other_settings_are_named_with_both_values(begin):
-    begin()
+    begin().log({"step": 1})
     with pytest.raises(ConfigurationError, match=r"more was None, is 2; rate was 0\.1, is 0\.5;"):
         begin(CONFIG | {"rate": 0.5, "more": 2}, resume=True)
     assert begin(resume=True).config == CONFIG

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,6 +108,18 @@ def test_a_policy_of_query_refinement_plays_in_the_bench(tmp_path):
     assert -1 <= returns["random"] < returns["mine"] <= 1
     with pytest.raises(ConfigurationError, match=r"learned from observations Box.*252"):
         evaluate([], [EnvironmentChoice("seekgym/PhantomMenu-v0")], policies=[player], episodes=1)
+
+
+def test_damaged_files_and_environments_without_masks_are_named(learned, tmp_path):
+    _, folder = learned
+    shutil.copytree(folder, tmp_path / "run")
+    for model in (tmp_path / "run").rglob("model.zip"):
+        model.write_bytes(b"no zip")
+    with pytest.raises(ConfigurationError, match=r"step-\d+ cannot be read .* remove that folder"):
+        load_policy(tmp_path / "run")
+    with pytest.raises(ConfigurationError, match="CartPole-v1 has none; take ppo"):
+        train(SB3Settings("CartPole-v1", test_args={}), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_choice_is_scored_alike_wherever_it_stands():

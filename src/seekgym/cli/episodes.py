@@ -20,6 +20,8 @@ from .teams import show_traces
 
 __all__ = ["list_environments", "play", "show"]
 
+_DIGITS = 9  # of a choice; a longer number is none
+
 
 def list_environments() -> None:
     """List every environment and every agent."""
@@ -114,7 +116,7 @@ def _typed_call(env: gym.Env[Any, Any], line: str) -> Any:
     name, _, argument = line.strip().partition(" ")
     inner: Any = env.unwrapped
     if isinstance(env.action_space, Discrete):
-        if line.strip().isdecimal():
+        if line.strip().isdecimal() and len(line.strip()) < _DIGITS:
             return int(line)
         labels = list(env.get_wrapper_attr("labels")())
         return labels.index(line.strip()) if line.strip() in labels else -1

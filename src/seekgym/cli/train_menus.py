@@ -17,8 +17,9 @@ from ..corpora.errors import ConfigurationError
 from ..envs.game import Game
 from .console import console
 
-__all__ = ["json_object", "sb3"]
+__all__ = ["MOST_SEED", "json_object", "sb3"]
 
+MOST_SEED = 2**32 - 1  # of torch, numpy and the learners alike
 _EPISODES = 100
 
 
@@ -28,7 +29,9 @@ def sb3(
     ] = "seekgym/PhantomMenu-v0",
     minutes: Annotated[float, typer.Option(help="How long to train.")] = 5.0,
     algorithm: Annotated[str, typer.Option(help="maskable-ppo, ppo, dqn or a2c.")] = "maskable-ppo",
-    seed: Annotated[int, typer.Option(help="Decides weights, tasks and draws.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Decides weights, tasks and draws.", min=0, max=MOST_SEED)
+    ] = 0,
     out: Annotated[
         Path | None, typer.Option(help="A folder for the run. runs/sb3-<time> if left out.")
     ] = None,

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from ..agents.rollouts.pool import EnvironmentPool
 from ..agents.training.run import RunFolder
 from ..corpora.errors import ConfigurationError, MissingExtraError, raise_unknown
 from .console import console
-from .train_menus import json_object
+from .train_menus import MOST_SEED, json_object
 
 __all__ = ["grpo", "sft"]
 
@@ -22,7 +23,10 @@ EnvArgs = Annotated[
 ]
 Minutes = Annotated[float, typer.Option(help="How long to train.", min=0.01)]
 Steps = Annotated[int | None, typer.Option(help="End after so many updates, if earlier.", min=1)]
-Seed = Annotated[int, typer.Option(help="Decides the worlds, the weights and every draw.", min=0)]
+Seed = Annotated[
+    int,
+    typer.Option(help="Decides the worlds, the weights and every draw.", min=0, max=MOST_SEED),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")]
 Device = Annotated[str | None, typer.Option(help="Where it runs. A GPU if there is one.")]
 Settings = Annotated[
@@ -65,8 +69,12 @@ def grpo(
     teacher: Annotated[
         str | None, typer.Option(help="Distil from it too: tutor, or a model's folder.")
     ] = None,
-    teacher_weight: Annotated[float, typer.Option(help="Its weight at first.")] = 0.5,
-    teacher_weight_end: Annotated[float, typer.Option(help="Its weight at the end.")] = 0.0,
+    teacher_weight: Annotated[
+        float | None, typer.Option(help="Its weight at first; 0.5 if left out.")
+    ] = None,
+    teacher_weight_end: Annotated[
+        float | None, typer.Option(help="Its weight at the end; 0 if left out.")
+    ] = None,
     teacher_turns: Annotated[
         int | None, typer.Option(help="Distil so many turns of an episode at most.", min=1)
     ] = None,
@@ -78,10 +86,17 @@ def grpo(
     from ..agents.training.grpo import GRPO, GRPOSettings
 
     given = _given(env, env_args, model, minutes, steps, seed, settings)
+    taught = {
+        "weight": teacher_weight,
+        "weight_end": teacher_weight_end,
+        "turns": teacher_turns,
+    }
+    taught = {name: value for name, value in taught.items() if value is not None}
     if teacher is not None:
-        given["distillation"] = Distillation(
-            teacher, teacher_weight, teacher_weight_end, turns=teacher_turns
-        )
+        given["distillation"] = Distillation(teacher, **{**_TAUGHT, **taught})
+    elif taught:
+        option = next(iter(taught)).replace("_", "-")
+        raise ConfigurationError(f"--teacher-{option} needs --teacher: tutor, or a model's folder")
     made = _made(GRPOSettings, given)
     _run(made.record, out, resume, lambda folder: GRPO(made, folder, device=device))
 
@@ -121,6 +136,16 @@ def _run(
     )
 
 
+_TAUGHT: Mapping[str, Any] = {"weight": 0.5, "weight_end": 0.0}
+_OPTIONS = {  # settings that have an option of their own
+    "environment": "--env",
+    "arguments": "--env-args",
+    "model": "--model",
+    "minutes": "--minutes",
+    "steps": "--steps",
+    "seed": "--seed",
+    "distillation": "--teacher",
+}
 _SHOWN = (
     "step",
     "loss",
@@ -163,6 +188,8 @@ def _given(
         name, is_found, value = text.partition("=")
         if not is_found:
             raise ConfigurationError(f"--set takes name=value, got {text!r}")
+        if name.strip() in _OPTIONS:
+            raise ConfigurationError(f"--set {text}: say it by {_OPTIONS[name.strip()]}")
         given[name.strip()] = _value(value.strip())
     return given
 
@@ -182,10 +209,13 @@ def _made(kind: type[Any], given: Mapping[str, Any]) -> Any:
         if name not in fields:
             raise_unknown("setting", name, fields)
         default = fields[name].default
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigurationError(f"{name} must be a finite number, got {value!r}")
         if isinstance(default, float) and type(value) is int:
             continue
         if isinstance(default, (bool, int, float, str)) and type(value) is not type(default):
-            raise ConfigurationError(f"{name} must be a {type(default).__name__}, got {value!r}")
+            kind_name = type(default).__name__
+            raise ConfigurationError(f"{name} must be of type {kind_name}, got {value!r}")
     return kind(**given)
 
 

@@ -1,7 +1,7 @@
 """The command ``trajectories``: episodes of the oracle, to warm a policy up with."""
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TextIO, cast
 
 import gymnasium as gym
 import typer
@@ -49,7 +49,7 @@ def trajectories(
         )
     agent, kept, dropped = OracleAgent(made), 0, 0
     out.parent.mkdir(parents=True, exist_ok=True)
-    with open(out, "w", encoding="utf-8") as file:
+    with _new_file(out) as file:
         for task_id in track(proved, "Playing", console=errors):
             trajectory = play(made, agent, seed=0, options={"task": task_id})
             if _is_verified(trajectory, made):
@@ -63,6 +63,13 @@ def trajectories(
         markup=False,
         highlight=False,
     )
+
+
+def _new_file(path: Path) -> TextIO:
+    try:
+        return open(path, "x", encoding="utf-8")
+    except FileExistsError:
+        raise ConfigurationError(f"{path} exists; remove it, or pass another --out") from None
 
 
 def _make(name: str, corpus: str | None) -> gym.Env[Any, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -283,10 +284,15 @@ def test_kill_9_and_resume_go_on_with_the_same_data(tmp_path):
     ("arguments", "message"),
     [
         (["--set", "learning_rat=1"], "learning_rate"),
-        (["--set", "batch_tokens=big"], "batch_tokens must be a int"),
+        (["--set", "batch_tokens=big"], "batch_tokens must be of type int"),
         (["--env-args", "{"], "--env-args must be a JSON object"),
         (["--env", "seekgym/Phantm-v0"], "Phantm"),
         (["--set", "estimator=grpo"], "estimator"),
+        (["--set", "environment=5"], "say it by --env"),
+        (["--set", "learning_rate=1e999"], "learning_rate must be a finite number"),
+        (["--set", "target='high'"], "target must be a finite number above 0, got 'high'"),
+        (["--steps", "0"], "--steps"),
+        (["--seed", "99999999999999"], "--seed"),
         (["--env", "seekgym/PhantomMenu-v0"], "played by tool calls"),
         (["--env", "seekgym/QueryRefinement-v0"], "played by tool calls"),
     ],
@@ -299,6 +305,64 @@ def test_bad_options_are_one_line(tmp_path, arguments, message, monkeypatch, cap
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "x").exists()  # nothing to resume, and nothing in the way
+
+
+def run_main(arguments, monkeypatch, capsys):
+    """Run the command; return its exit code and what it complained of."""
+    monkeypatch.setattr(sys, "argv", ["seekgym", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return stopped.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        ("sft", ["--device", "banana"], "device 'banana' cannot be used"),
+        ("sft", ["--env-args", '{"world_seed": 3}'], "leave out ['world_seed']"),
+        ("grpo", ["--model", "runs/none"], "there is no such file or folder"),
+        ("grpo", ["--set", "average=foo"], "average 'foo'"),
+        ("grpo", ["--set", "kl=-1"], "kl must be 0 or more"),
+        ("grpo", ["--teacher-turns", "2"], "--teacher-turns needs --teacher"),
+    ],
+)
+def test_a_start_that_failed_can_be_mended(
+    tmp_path, method, arguments, message, monkeypatch, capsys
+):
+    out = ["train", method, "--out", tmp_path / "x"]
+    code, complaint = run_main([*out, *arguments], monkeypatch, capsys)
+    assert (code, len(complaint.splitlines())) == (2, 1)
+    assert message in complaint
+    code, complaint = run_main([*out, *arguments, "--minutes", "7"], monkeypatch, capsys)
+    assert message in complaint  # and not that the folder holds a run
+
+
+def test_a_damaged_checkpoint_is_named(warmed_up, tmp_path, monkeypatch, capsys):
+    shutil.copytree(warmed_up, tmp_path / "run")
+    checkpoint = newest_checkpoint(tmp_path / "run")
+    (checkpoint / "state.pt").write_bytes(b"no state")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    del config["method"]
+    settings = SFTSettings(**config)
+    with pytest.raises(ConfigurationError, match=r"step-\d+ cannot be read .* remove that folder"):
+        SFT(settings, RunFolder.begin(tmp_path / "run", settings.record, resume=True))
+    code, complaint = run_main(
+        ["bench", "--agent", "sb3", "--model", tmp_path / "run", "--env", "seekgym/PhantomMenu-v0"],
+        monkeypatch,
+        capsys,
+    )
+    assert code == 2
+    assert "holds no policy of train sb3" in complaint
+
+
+def test_a_run_that_was_over_logs_nothing_twice(warmed_up, tmp_path):
+    shutil.copytree(warmed_up, tmp_path / "run")
+    before = (tmp_path / "run" / "log.jsonl").read_text()
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    del config["method"]
+    settings = SFTSettings(**config)
+    SFT(settings, RunFolder.begin(tmp_path / "run", settings.record, resume=True)).train()
+    assert (tmp_path / "run" / "log.jsonl").read_text() == before
 
 
 def test_a_policy_that_was_saved_plays_as_it_was_trained(warmed_up, tmp_path):
