@@ -177,7 +177,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
 def test_wrong_settings_are_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="did you mean 'dqn'"):
         train(settings(algorithm="dqm"), tmp_path / "run")
-    with pytest.raises(ConfigurationError, match="minutes must be above 0"):
+    with pytest.raises(ConfigurationError, match="minutes must be a finite number above 0"):
         train(settings(minutes=0), tmp_path / "run")
     with pytest.raises(ConfigurationError, match="a Box and a Discrete are needed"):
         train(settings(env="Pendulum-v1", env_args={}, test_args={}), tmp_path / "run")

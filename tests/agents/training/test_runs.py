@@ -251,11 +251,13 @@ def test_kill_9_and_resume_go_on_with_the_same_data(tmp_path):
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 120
-    while newest_checkpoint(tmp_path / "cut") is None and time.monotonic() < deadline:
+    step = 0
+    while step == 0 and time.monotonic() < deadline:
         time.sleep(0.05)
+        found = newest_checkpoint(tmp_path / "cut")
+        step = 0 if found is None else int(found.name.partition("-")[2])
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    step = int(newest_checkpoint(tmp_path / "cut").name.partition("-")[2])
     assert 0 < step < 30
     refused = subprocess.run(
         command(tmp_path / "cut"), env=environment, capture_output=True, timeout=300
