@@ -35,6 +35,7 @@ __all__ = [
     "make_numeric",
     "play_returns",
     "train",
+    "use_one_thread",
 ]
 
 ALGORITHMS = ("maskable-ppo", "ppo", "dqn", "a2c")
@@ -154,6 +155,14 @@ def train(
         return _Trainer(settings, run, test_env, on_progress).train()
     finally:
         run.close()
+
+
+def use_one_thread() -> None:
+    """Let PyTorch compute in one thread from now on: the networks are so small that more wait."""
+    _libraries()
+    import torch
+
+    torch.set_num_threads(1)
 
 
 def load_policy(path: str | os.PathLike[str]) -> LearnedPolicy:

@@ -50,6 +50,8 @@ def sb3(
         raise ConfigurationError("--resume needs --out: the folder of the run")
     from ..agents.training import sb3 as learner  # its libraries: only when they are asked for
 
+    learner.use_one_thread()
+
     settings = learner.SB3Settings(
         env,
         algorithm,

@@ -29,6 +29,14 @@ Seed = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")]
 Device = Annotated[str | None, typer.Option(help="Where it runs. A GPU if there is one.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        help="Of PyTorch on a CPU. One for a model of under 10 million parameters, else PyTorch's "
+        "own number.",
+        min=1,
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="Another setting, such as learning_rate=0.001; repeatable."),
@@ -45,6 +53,7 @@ def sft(
     out: Annotated[Path, typer.Option(help="The folder of the run.")] = Path("runs/sft"),
     resume: Resume = False,
     device: Device = None,
+    threads: Threads = None,
     settings: Settings = None,
 ) -> None:
     """Teach a language model to search as the tutor does, on demonstrations."""
@@ -53,7 +62,7 @@ def sft(
 
     given = _given(env, env_args, model, minutes, steps, seed, settings)
     made = _made(SFTSettings, given)
-    _run(made.record, out, resume, lambda folder: SFT(made, folder, device=device))
+    _run(made.record, out, resume, threads, lambda folder: SFT(made, folder, device=device))
 
 
 def grpo(
@@ -66,6 +75,7 @@ def grpo(
     out: Annotated[Path, typer.Option(help="The folder of the run.")] = Path("runs/grpo"),
     resume: Resume = False,
     device: Device = None,
+    threads: Threads = None,
     teacher: Annotated[
         str | None, typer.Option(help="Distil from it too: tutor, or a model's folder.")
     ] = None,
@@ -98,13 +108,19 @@ def grpo(
         option = next(iter(taught)).replace("_", "-")
         raise ConfigurationError(f"--teacher-{option} needs --teacher: tutor, or a model's folder")
     made = _made(GRPOSettings, given)
-    _run(made.record, out, resume, lambda folder: GRPO(made, folder, device=device))
+    _run(made.record, out, resume, threads, lambda folder: GRPO(made, folder, device=device))
 
 
 def _run(
-    config: Mapping[str, Any], out: Path, resume: bool, make: Callable[[RunFolder], Any]
+    config: Mapping[str, Any],
+    out: Path,
+    resume: bool,
+    threads: int | None,
+    make: Callable[[RunFolder], Any],
 ) -> None:
     """Train, show how it goes, and draw the curves."""
+    import torch
+
     from ..agents.training.curves import draw_curves
     from ..agents.training.display import TrainingDisplay
 
@@ -112,6 +128,8 @@ def _run(
     EnvironmentPool(config["environment"], config["arguments"], protocol="search-r1")
     folder = RunFolder.begin(out, config, resume=resume)
     trainer = make(folder)
+    if threads is not None or trainer.model.num_parameters() < _SMALL:
+        torch.set_num_threads(threads or 1)
     total = config["steps"] if config["steps"] is not None else 60 * config["minutes"]
     unit = "step" if config["steps"] is not None else "seconds"
     with TrainingDisplay(console, title=str(config["method"]), total=total) as display:
@@ -136,6 +154,7 @@ def _run(
     )
 
 
+_SMALL = 10_000_000  # parameters; measured with 0.8 million
 _TAUGHT: Mapping[str, Any] = {"weight": 0.5, "weight_end": 0.0}
 _OPTIONS = {  # settings that have an option of their own
     "environment": "--env",
