@@ -237,12 +237,16 @@ def draw(figures: dict[str, Any]) -> None:
                 [place + shift] * 3,
                 color="C2" if name == "greedy" else "C3",
                 marker="|",
-                label=None if place else f"{name}: lowest, mean, highest",
+                label=None if place else name,
             )
     right.set_yticks(
         range(len(stages)), [each.replace("short-", "2 min ") for each in reversed(stages)]
     )
-    right.set(title="Four other held-out universes, three seeds", xlabel="exact match", xlim=(0, 1))
+    right.set(
+        title="Four other held-out universes",
+        xlabel="exact match: lowest, mean, highest of three seeds",
+        xlim=(0, 1),
+    )
     right.legend(fontsize=8, loc="lower left")
     for axes in (left, right):
         axes.grid(alpha=0.3)
