@@ -181,7 +181,7 @@ def test_wrong_settings_are_refused(tmp_path):
         train(settings(minutes=0), tmp_path / "run")
     with pytest.raises(ConfigurationError, match="a Box and a Discrete are needed"):
         train(settings(env="Pendulum-v1", env_args={}, test_args={}), tmp_path / "run")
-    with pytest.raises(ConfigurationError, match="holds no learned policy"):
+    with pytest.raises(ConfigurationError, match="holds no policy of train sb3"):
         load_policy(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
