@@ -54,10 +54,11 @@ def test_002_mismatched_tags_lose_the_format_reward_but_not_the_answer():
 )
 def test_004_a_perfect_agent_reaches_the_maximum(environment):
     env = gym.make(environment.id)
-    if not env.unwrapped.is_best_reachable:
-        pytest.skip("the environment says that its best return is a bound")
-    trajectory = play(env, OracleAgent(env), seed=0)
-    assert trajectory.total_reward == env.unwrapped.best_return
+    total = play(env, OracleAgent(env), seed=0).total_reward
+    if env.unwrapped.is_best_reachable:
+        assert total == env.unwrapped.best_return
+    else:
+        assert 0 < total <= env.unwrapped.best_return
 
 
 def test_005_the_second_of_two_actions_is_never_dropped_silently():

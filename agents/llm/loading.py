@@ -113,6 +113,12 @@ def weights_fingerprint(model: PreTrainedModel) -> str:
 
 def _pretrained(name: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     source = find_model(name)
+    place = Path(source.path)
+    if source.gguf_file is None and place.is_dir() and not (place / "config.json").is_file():
+        raise ConfigurationError(
+            f"model {name!r} is a folder without config.json; pass the folder of a model of "
+            "transformers, or of a run of train sft or grpo"
+        )
     try:
         tokenizer = AutoTokenizer.from_pretrained(source.path, **source.arguments)
         model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype, **source.arguments)

@@ -225,10 +225,10 @@ class GRPO:
         settings = self.settings
         worth = ESTIMATORS[settings.estimator](played)
         used = uneven(played, worth) if settings.drops_even_groups else range(len(played))
-        weight = max(settings.negative_weight, _LEAST_WEIGHT)  # what is worse never counts as good
+        blame = max(settings.negative_weight, _LEAST_WEIGHT)  # what is worse never counts as good
         episodes = prepare(
             [played[place] for place in used],
-            [np.where(worth[place] < 0, weight * worth[place], worth[place]) for place in used],
+            [np.where(worth[place] < 0, blame * worth[place], worth[place]) for place in used],
             masks_observations=settings.masks_observations,
         )
         generator = np.random.default_rng(np.random.SeedSequence([settings.seed, 4, self.step]))

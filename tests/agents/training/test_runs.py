@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -323,6 +324,7 @@ def run_main(arguments, monkeypatch, capsys):
         ("sft", ["--device", "banana"], "device 'banana' cannot be used"),
         ("sft", ["--env-args", '{"world_seed": 3}'], "leave out ['world_seed']"),
         ("grpo", ["--model", "runs/none"], "there is no such file or folder"),
+        ("grpo", ["--model", str(Path(__file__).parent)], "a folder without config.json"),
         ("grpo", ["--set", "average=foo"], "average 'foo'"),
         ("grpo", ["--set", "kl=-1"], "kl must be 0 or more"),
         ("grpo", ["--teacher-turns", "2"], "--teacher-turns needs --teacher"),
